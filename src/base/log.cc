@@ -1,0 +1,42 @@
+#include "base/log.h"
+
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <memory>
+
+namespace lockstep {
+namespace {
+
+spdlog::level::level_enum ToSpdlog(LogLevel level) {
+  switch (level) {
+    case LogLevel::kDebug:
+      return spdlog::level::debug;
+    case LogLevel::kInfo:
+      return spdlog::level::info;
+    case LogLevel::kWarning:
+      return spdlog::level::warn;
+    case LogLevel::kError:
+      return spdlog::level::err;
+    case LogLevel::kOff:
+      return spdlog::level::off;
+  }
+  return spdlog::level::info;
+}
+
+spdlog::logger& Logger() {
+  static spdlog::logger* logger = [] {
+    auto* made =
+        new spdlog::logger("lockstep", std::make_shared<spdlog::sinks::stderr_color_sink_mt>());
+    made->set_pattern("%H:%M:%S.%e %^%l%$ %v");
+    return made;
+  }();
+  return *logger;
+}
+
+}  // namespace
+
+void SetLogLevel(LogLevel level) { Logger().set_level(ToSpdlog(level)); }
+void LogLine(LogLevel level, std::string_view line) { Logger().log(ToSpdlog(level), line); }
+
+}  // namespace lockstep

@@ -1,0 +1,29 @@
+#include "base/philox.h"
+
+#include <gtest/gtest.h>
+
+namespace lockstep {
+namespace {
+
+// The known-answer vectors that Random123 publishes for philox4x32-10.
+TEST(Philox, KnownAnswers) {
+  EXPECT_EQ(Philox4x32({0, 0, 0, 0}, {0, 0}),
+            (std::array<uint32_t, 4>{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
+  EXPECT_EQ(Philox4x32({~0u, ~0u, ~0u, ~0u}, {~0u, ~0u}),
+            (std::array<uint32_t, 4>{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}));
+  EXPECT_EQ(Philox4x32({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0}),
+            (std::array<uint32_t, 4>{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
+}
+
+TEST(Philox, UniformDependsOnEachArgument) {
+  const double u = PhiloxUniform(1, 2, 3);
+  EXPECT_GE(u, 0.0);
+  EXPECT_LT(u, 1.0);
+  EXPECT_EQ(u, PhiloxUniform(1, 2, 3));
+  EXPECT_NE(u, PhiloxUniform(0, 2, 3));
+  EXPECT_NE(u, PhiloxUniform(1, 0, 3));
+  EXPECT_NE(u, PhiloxUniform(1, 2, 0));
+}
+
+}  // namespace
+}  // namespace lockstep
