@@ -1,0 +1,47 @@
+// Counters of the engine, as a plain copyable record. Durations in seconds.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace lockstep {
+
+// A histogram with fixed upper bounds; counts[i] holds values <= bounds[i], the last one the rest.
+struct Histogram {
+  std::vector<double> bounds;
+  std::vector<uint64_t> counts;  // bounds.size() + 1
+  double sum = 0;
+  uint64_t count = 0;
+  void Add(double value);
+};
+
+struct EngineStats {
+  // Gauges.
+  int64_t running = 0;
+  int64_t waiting = 0;
+  int64_t kv_bytes_budget = 0;
+  int64_t kv_bytes_reserved = 0;  // worst case of admitted rows
+  int64_t kv_bytes_used = 0;      // blocks that hold tokens
+  // Counters; they never fall.
+  uint64_t submitted = 0;
+  uint64_t finished_stop = 0;
+  uint64_t finished_length = 0;
+  uint64_t finished_cancelled = 0;
+  uint64_t finished_error = 0;
+  uint64_t prompt_tokens = 0;
+  uint64_t generated_tokens = 0;
+  uint64_t cached_tokens = 0;
+  uint64_t steps = 0;
+  // Where the loop's time went.
+  double seconds_plan = 0;
+  double seconds_compute = 0;  // the executor, sampling included
+  double seconds_emit = 0;
+  double seconds_gap = 0;  // between steps while there was work
+  Histogram time_to_first_token;
+  Histogram inter_token;
+  Histogram queue_wait;
+  Histogram end_to_end;
+};
+
+}  // namespace lockstep
