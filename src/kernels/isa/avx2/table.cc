@@ -1,0 +1,10 @@
+#include "kernels/isa/tables.h"
+
+namespace lockstep::kernels {
+
+const KernelTable& Avx2Table() {
+  static const KernelTable table{"avx2", avx2::Gemm(), avx2::Elementwise(), avx2::Attention()};
+  return table;
+}
+
+}  // namespace lockstep::kernels

@@ -1,0 +1,10 @@
+#include "kernels/isa/tables.h"
+
+namespace lockstep::kernels {
+
+const KernelTable& Avx512Table() {
+  static const KernelTable table{"avx512", avx512::Gemm(), avx512::Elementwise(), avx512::Attention()};
+  return table;
+}
+
+}  // namespace lockstep::kernels

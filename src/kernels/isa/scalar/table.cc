@@ -1,0 +1,10 @@
+#include "kernels/isa/tables.h"
+
+namespace lockstep::kernels {
+
+const KernelTable& ScalarTable() {
+  static const KernelTable table{"scalar", scalar::Gemm(), scalar::Elementwise(), scalar::Attention()};
+  return table;
+}
+
+}  // namespace lockstep::kernels
