@@ -1,0 +1,16 @@
+// What instruction sets this CPU and its operating system run; asked once, immutable afterwards.
+// Not a list of all features: one flag for each set that has kernels of its own.
+//
+// Thread-safe.
+#pragma once
+
+namespace lockstep {
+
+struct CpuFeatures {
+  bool avx2_fma_f16c = false;  // and the operating system saves the 256-bit registers
+  bool avx512_vnni = false;    // F, BW, DQ, VL and VNNI, 512-bit registers saved; implies AVX2
+};
+
+const CpuFeatures& Cpu();
+
+}  // namespace lockstep
