@@ -69,7 +69,7 @@ struct GenerationEvent {
   std::vector<TokenEvent> tokens;  // the tokens since the last event; their text may be held back
   std::vector<PositionLogprobs> prompt;  // first event only, when asked: entry i is the
                                          // distribution after prompt[i]
-  std::optional<GenerationEnd> end;  // last event only
+  std::optional<GenerationEnd> end;      // last event only
 };
 
 // Takes a request's events, on the engine's thread. Implementations are bounded and never block; a

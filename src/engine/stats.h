@@ -44,4 +44,7 @@ struct EngineStats {
   Histogram end_to_end;
 };
 
+// All zero, with the histograms' bounds set.
+EngineStats EmptyEngineStats();
+
 }  // namespace lockstep

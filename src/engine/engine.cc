@@ -1,0 +1,193 @@
+#include "engine/engine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "base/check.h"
+#include "engine/engine_core.h"
+#include "engine/seed_source.h"
+
+namespace lockstep {
+
+// The inbox, guarded by mutex_, between the callers' threads and the loop's, which owns the core.
+class Engine::Impl {
+ public:
+  using TimePoint = EngineCore::TimePoint;
+
+  explicit Impl(std::unique_ptr<EngineCore> core) : core_(std::move(core)) {
+    thread_ = std::thread([this] { Run(); });
+  }
+
+  ~Impl() {
+    LOCKSTEP_CHECK(!on_loop_thread());
+    {
+      const std::lock_guard lock(mutex_);
+      closing_ = stop_ = true;
+    }
+    wake_.notify_one();
+    thread_.join();
+  }
+
+  Result<RequestId> Submit(GenerationRequest request) {
+    LOCKSTEP_CHECK(request.sink != nullptr);
+    LOCKSTEP_ASSIGN_OR_RETURN(const int32_t max_tokens, CheckRequest(request, core_->limits()));
+    request.sampling.seed = request.seed ? *request.seed : seeds_.Next();
+    RequestId id = 0;
+    {
+      const std::lock_guard lock(mutex_);
+      if (!core_->healthy()) return Unavailable("the engine is dead");
+      if (closing_) return Unavailable("the engine is shutting down");
+      // Those in the inbox that find a free row do not wait.
+      const auto inbox = static_cast<int32_t>(submits_.size());
+      if (waiting_ + std::max(0, inbox - free_rows_) >= core_->options().max_queue) {
+        return Status(StatusCode::kQueueFull,
+                      fmt::format("{} requests are waiting already", core_->options().max_queue));
+      }
+      id = ++last_id_;
+      submits_.push_back({id, std::move(request), max_tokens, std::chrono::steady_clock::now()});
+      idle_ = false;
+    }
+    wake_.notify_one();
+    return id;
+  }
+
+  void Cancel(RequestId id) {
+    {
+      const std::lock_guard lock(mutex_);
+      cancels_.push_back(id);
+    }
+    wake_.notify_one();
+  }
+
+  void Wake() {
+    {
+      const std::lock_guard lock(mutex_);
+      woken_ = true;
+    }
+    wake_.notify_one();
+  }
+
+  void Drain(TimePoint deadline) {
+    std::unique_lock lock(mutex_);
+    closing_ = true;
+    drain_deadline_ = drain_deadline_ ? std::min(*drain_deadline_, deadline) : deadline;
+    woken_ = true;
+    wake_.notify_one();
+    if (on_loop_thread()) return;
+    drained_.wait(lock, [this] { return idle_; });
+  }
+
+  const EngineCore& core() const { return *core_; }
+
+ private:
+  struct Submission {
+    RequestId id;
+    GenerationRequest request;
+    int32_t max_tokens;
+    TimePoint time;
+  };
+
+  bool on_loop_thread() const { return std::this_thread::get_id() == thread_.get_id(); }
+
+  void Run() {
+    bool more = false;
+    while (WaitAndTakeInbox(more)) {
+      try {
+        more = core_->RunOneStep();
+      } catch (const std::exception& error) {
+        core_->Die(Internal(fmt::format("the engine's loop threw: {}", error.what())));
+        more = true;
+      }
+      const std::lock_guard lock(mutex_);
+      waiting_ = core_->waiting();
+      free_rows_ = waiting_ == 0 ? core_->options().max_rows - core_->running() : 0;
+      idle_ = core_->idle() && submits_.empty();
+      if (idle_) drained_.notify_all();
+    }
+  }
+
+  // Parks until there is work; hands it to the core. False: stopped, and nothing is left.
+  bool WaitAndTakeInbox(bool more) {
+    std::unique_lock lock(mutex_);
+    const auto signalled = [this] {
+      return stop_ || woken_ || !submits_.empty() || !cancels_.empty();
+    };
+    std::optional<TimePoint> until = core_->NextDeadline();
+    if (drain_deadline_ && !idle_)
+      until = until ? std::min(*until, *drain_deadline_) : drain_deadline_;
+    if (!more) {
+      if (until) {
+        wake_.wait_until(lock, *until, signalled);
+      } else {
+        wake_.wait(lock, signalled);
+      }
+    }
+    if (stop_ && idle_) return false;
+    woken_ = false;
+    // Counted as waiting until the core says which of them run.
+    waiting_ += std::max(0, static_cast<int32_t>(submits_.size()) - free_rows_);
+    free_rows_ = std::max(0, free_rows_ - static_cast<int32_t>(submits_.size()));
+    for (Submission& submission : submits_) {
+      core_->Submit(submission.id, std::move(submission.request), submission.max_tokens,
+                    submission.time);
+    }
+    submits_.clear();
+    for (const RequestId id : cancels_) core_->Cancel(id);
+    cancels_.clear();
+    if (stop_ || (drain_deadline_ && *drain_deadline_ <= std::chrono::steady_clock::now())) {
+      core_->CancelAll(Unavailable("the engine is shutting down"));
+    }
+    return true;
+  }
+
+  const std::unique_ptr<EngineCore> core_;
+  SeedSource seeds_;
+
+  std::mutex mutex_;
+  std::condition_variable wake_;     // the loop waits
+  std::condition_variable drained_;  // Drain waits
+  std::vector<Submission> submits_;
+  std::vector<RequestId> cancels_;
+  RequestId last_id_ = 0;
+  int32_t waiting_ = 0;  // in the core
+  int32_t free_rows_ = core_->options().max_rows;
+  bool woken_ = false;
+  bool idle_ = true;
+  bool closing_ = false;
+  bool stop_ = false;
+  std::optional<TimePoint> drain_deadline_;
+
+  std::thread thread_;  // last: it uses all of the above
+};
+
+Result<std::unique_ptr<Engine>> Engine::Create(std::unique_ptr<Executor> executor,
+                                               std::shared_ptr<const Tokenizer> tokenizer,
+                                               EngineOptions options) {
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      auto core, EngineCore::Create(std::move(executor), std::move(tokenizer), std::move(options)));
+  return std::unique_ptr<Engine>(new Engine(std::make_unique<Impl>(std::move(core))));
+}
+
+Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Engine::~Engine() = default;
+
+Result<RequestId> Engine::Submit(GenerationRequest request) {
+  return impl_->Submit(std::move(request));
+}
+void Engine::Cancel(RequestId id) { impl_->Cancel(id); }
+void Engine::Wake() { impl_->Wake(); }
+void Engine::Drain(std::chrono::steady_clock::time_point deadline) { impl_->Drain(deadline); }
+bool Engine::healthy() const { return impl_->core().healthy(); }
+EngineStats Engine::stats() const { return impl_->core().stats(); }
+const ExecutorInfo& Engine::info() const { return impl_->core().info(); }
+const EngineOptions& Engine::options() const { return impl_->core().options(); }
+
+}  // namespace lockstep

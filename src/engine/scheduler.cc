@@ -1,0 +1,98 @@
+#include "engine/scheduler.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+
+namespace lockstep {
+namespace {
+
+template <typename List>
+std::unique_ptr<Sequence> TakeFrom(List* list, const Sequence* sequence) {
+  const auto at = std::find_if(list->begin(), list->end(),
+                               [&](const auto& entry) { return entry.get() == sequence; });
+  if (at == list->end()) return nullptr;
+  std::unique_ptr<Sequence> taken = std::move(*at);
+  list->erase(at);
+  return taken;
+}
+
+}  // namespace
+
+Scheduler::Scheduler(KvManager* kv, int32_t max_rows, int32_t step_tokens,
+                     std::function<int32_t(int32_t)> chunk_cut)
+    : kv_(kv), max_rows_(max_rows), step_tokens_(step_tokens), chunk_cut_(std::move(chunk_cut)) {
+  LOCKSTEP_CHECK(max_rows >= 1 && step_tokens >= max_rows);
+  running_.reserve(static_cast<size_t>(max_rows));
+  joiners_.reserve(static_cast<size_t>(max_rows));
+}
+
+void Scheduler::Add(std::unique_ptr<Sequence> sequence) { waiting_.push_back(std::move(sequence)); }
+
+void Scheduler::Admit(std::vector<Sequence*>* started) {
+  while (!waiting_.empty() && static_cast<int32_t>(running_.size()) < max_rows_) {
+    const auto slot = kv_->Admit(waiting_.front()->worst_case_tokens());
+    if (!slot) return;
+    running_.push_back(std::move(waiting_.front()));
+    waiting_.pop_front();
+    running_.back()->Start(*slot);
+    started->push_back(running_.back().get());
+  }
+}
+
+void Scheduler::Plan(StepPlan* plan) {
+  plan->rows.clear();
+  plan->tokens = 0;
+  joiners_.clear();
+  for (const auto& sequence : running_) {
+    if (sequence->paused()) continue;
+    if (sequence->state() == SequenceState::kDecoding) {
+      AddRow(sequence.get(), 1, plan);
+    } else {
+      joiners_.push_back(sequence.get());
+    }
+  }
+  if (!joiners_.empty()) PlanChunks(step_tokens_ - plan->tokens, plan);
+}
+
+void Scheduler::PlanChunks(int32_t budget, StepPlan* plan) {
+  Sequence* const oldest = joiners_.front();
+  int32_t oldest_count = std::min(oldest->uncomputed(), budget - budget / 2);
+  budget -= oldest_count;
+  std::sort(joiners_.begin() + 1, joiners_.end(), [](const Sequence* a, const Sequence* b) {
+    if (a->uncomputed() != b->uncomputed()) return a->uncomputed() < b->uncomputed();
+    return a->id() < b->id();
+  });
+  const size_t first_chunk = plan->rows.size();
+  for (auto it = joiners_.begin() + 1; it != joiners_.end() && budget > 0; ++it) {
+    const int32_t count = std::min((*it)->uncomputed(), budget);
+    budget -= count;
+    AddRow(*it, count, plan);
+  }
+  oldest_count += std::min(oldest->uncomputed() - oldest_count, budget);
+  AddRow(oldest, oldest_count, plan);
+  LOCKSTEP_CHECK(plan->rows.size() > first_chunk && plan->tokens <= step_tokens_);
+}
+
+void Scheduler::AddRow(Sequence* sequence, int32_t count, StepPlan* plan) {
+  if (chunk_cut_ && count > 1) count = std::clamp(chunk_cut_(count), 1, count);
+  PlannedRow row;
+  row.sequence = sequence;
+  row.begin = sequence->computed();
+  row.count = count;
+  row.sample = count == sequence->uncomputed() && sequence->wants_tokens();
+  kv_->Reserve(sequence->slot(), row.begin + count);
+  plan->rows.push_back(row);
+  plan->tokens += count;
+}
+
+std::unique_ptr<Sequence> Scheduler::Remove(Sequence* sequence) {
+  if (auto waiting = TakeFrom(&waiting_, sequence)) return waiting;
+  auto running = TakeFrom(&running_, sequence);
+  LOCKSTEP_CHECK(running != nullptr);
+  kv_->Release(running->slot());
+  return running;
+}
+
+}  // namespace lockstep

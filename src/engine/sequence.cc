@@ -1,0 +1,71 @@
+#include "engine/sequence.h"
+
+#include <iterator>
+#include <utility>
+
+#include "base/check.h"
+
+namespace lockstep {
+
+Sequence::Sequence(RequestId id, GenerationRequest request, int32_t max_tokens,
+                   std::shared_ptr<const Tokenizer> tokenizer, const std::vector<TokenId>& eos_ids,
+                   TimePoint submitted)
+    : id_(id),
+      request_(std::move(request)),
+      max_tokens_(max_tokens),
+      prompt_tokens_(static_cast<int32_t>(request_.prompt.size())),
+      output_(request_, max_tokens, std::move(tokenizer), eos_ids),
+      tokens_(std::move(request_.prompt)),
+      submitted_(submitted) {}
+
+void Sequence::Start(CacheSlot slot) {
+  LOCKSTEP_CHECK(state_ == SequenceState::kPending);
+  state_ = SequenceState::kComputingPrompt;
+  slot_ = slot;
+  // Steps append tokens without an allocation.
+  tokens_.reserve(static_cast<size_t>(worst_case_tokens()));
+}
+
+bool Sequence::Advance(int32_t count, RowOutput* output, GenerationEvent* event) {
+  LOCKSTEP_CHECK(state_ == SequenceState::kComputingPrompt || state_ == SequenceState::kDecoding);
+  LOCKSTEP_CHECK(count <= uncomputed());
+  computed_ += count;
+  prompt_logprobs_.insert(prompt_logprobs_.end(), std::make_move_iterator(output->prompt.begin()),
+                          std::make_move_iterator(output->prompt.end()));
+  if (uncomputed() > 0) return false;
+
+  state_ = SequenceState::kDecoding;
+  event->prompt = std::exchange(prompt_logprobs_, {});
+  if (wants_tokens()) {
+    LOCKSTEP_CHECK(output->token >= 0);
+    tokens_.push_back(output->token);
+    output_.Push(output->token, std::move(output->logprobs), event);
+  } else {
+    output_.Finish(FinishReason::kLength, OkStatus(), event);
+  }
+  if (event->end) SetEnded(event->end->reason);
+  return true;
+}
+
+void Sequence::End(FinishReason reason, Status status, GenerationEvent* event) {
+  LOCKSTEP_CHECK(live());
+  output_.Finish(reason, std::move(status), event);
+  SetEnded(reason);
+}
+
+void Sequence::SetEnded(FinishReason reason) {
+  switch (reason) {
+    case FinishReason::kStop:
+    case FinishReason::kLength:
+      state_ = SequenceState::kFinished;
+      break;
+    case FinishReason::kCancelled:
+      state_ = SequenceState::kCancelled;
+      break;
+    case FinishReason::kError:
+      state_ = SequenceState::kFailed;
+      break;
+  }
+}
+
+}  // namespace lockstep

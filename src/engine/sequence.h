@@ -1,0 +1,84 @@
+// A request on its way through the engine: pending -> computing prompt -> decoding -> finished,
+// failed or cancelled. Knows its tokens, how far they are computed, and its place in the cache; not
+// when it runs (scheduler.h). The last three states may follow any other.
+//
+// Not thread-safe: the engine's thread alone.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "cache/kv_manager.h"
+#include "core/step.h"
+#include "core/types.h"
+#include "engine/output_processor.h"
+#include "engine/request.h"
+
+namespace lockstep {
+
+enum class SequenceState { kPending, kComputingPrompt, kDecoding, kFinished, kFailed, kCancelled };
+
+class Sequence {
+ public:
+  using TimePoint = std::chrono::steady_clock::time_point;
+
+  // `max_tokens`: CheckRequest's answer.
+  Sequence(RequestId id, GenerationRequest request, int32_t max_tokens,
+           std::shared_ptr<const Tokenizer> tokenizer, const std::vector<TokenId>& eos_ids,
+           TimePoint submitted);
+
+  RequestId id() const { return id_; }
+  const GenerationRequest& request() const { return request_; }  // its prompt has moved to tokens()
+  EventSink& sink() const { return *request_.sink; }
+  SequenceState state() const { return state_; }
+  bool live() const { return state_ <= SequenceState::kDecoding; }
+
+  const std::vector<TokenId>& tokens() const { return tokens_; }  // prompt and output
+  int32_t prompt_tokens() const { return prompt_tokens_; }
+  int32_t worst_case_tokens() const { return prompt_tokens_ + max_tokens_; }
+  int32_t computed() const { return computed_; }  // tokens whose keys and values are cached
+  int32_t uncomputed() const { return static_cast<int32_t>(tokens_.size()) - computed_; }
+  bool wants_tokens() const { return max_tokens_ > 0; }
+  // Of the next token.
+  std::span<const TokenId> banned() const { return output_.banned(); }
+
+  // Pending -> computing prompt. REQUIRES: pending.
+  void Start(CacheSlot slot);
+  CacheSlot slot() const { return slot_; }  // REQUIRES: started and live
+
+  // Takes over what the executor made of `count` more tokens and leaves the client's share in
+  // `event`; whether there is any. Ends the sequence when this was its last step.
+  bool Advance(int32_t count, RowOutput* output, GenerationEvent* event);
+
+  // Ends it for a reason of the engine's (kCancelled, kError) and says so in `event`.
+  void End(FinishReason reason, Status status, GenerationEvent* event);
+
+  // Its sink is full: keeps its blocks and takes no steps.
+  bool paused() const { return paused_; }
+  void set_paused(bool paused) { paused_ = paused; }
+
+  TimePoint submitted() const { return submitted_; }
+  TimePoint last_token() const { return last_token_; }  // the epoch before the first one
+  void set_last_token(TimePoint time) { last_token_ = time; }
+
+ private:
+  void SetEnded(FinishReason reason);
+
+  const RequestId id_;
+  GenerationRequest request_;
+  const int32_t max_tokens_;
+  const int32_t prompt_tokens_;
+  OutputProcessor output_;  // reads request_ before its prompt moves
+  std::vector<TokenId> tokens_;
+  std::vector<PositionLogprobs> prompt_logprobs_;  // until the first event takes them
+  int32_t computed_ = 0;
+  SequenceState state_ = SequenceState::kPending;
+  CacheSlot slot_ = -1;
+  bool paused_ = false;
+  const TimePoint submitted_;
+  TimePoint last_token_{};
+};
+
+}  // namespace lockstep

@@ -1,0 +1,162 @@
+#include "executor/fake/fake_executor.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "base/check.h"
+#include "base/philox.h"
+
+namespace lockstep {
+namespace {
+
+// The finaliser of splitmix64 (Steele et al., "Fast splittable pseudorandom number generators").
+uint64_t Mix(uint64_t value) {
+  value += 0x9e3779b97f4a7c15u;
+  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9u;
+  value = (value ^ (value >> 27)) * 0x94d049bb133111ebu;
+  return value ^ (value >> 31);
+}
+
+// A made-up distribution that depends on nothing but `hash`.
+PositionLogprobs FakeLogprobs(uint64_t hash, TokenId token, int32_t top, int32_t vocab_size) {
+  PositionLogprobs made;
+  made.token = token;
+  if (token >= 0) {
+    made.logprob = -static_cast<float>(Mix(hash ^ static_cast<uint32_t>(token)) >> 40) * 0x1p-20f;
+  }
+  for (int32_t i = 0; i < top; ++i) {
+    const uint64_t value = Mix(hash + static_cast<uint64_t>(i));
+    made.top.push_back(
+        {static_cast<TokenId>(value % static_cast<uint64_t>(vocab_size)), -static_cast<float>(i)});
+  }
+  return made;
+}
+
+constexpr TokenId kNeverWritten = -1;
+constexpr TokenId kRubbish = -2;
+
+}  // namespace
+
+FakeExecutor::FakeExecutor(FakeOptions options) : options_(std::move(options)) {
+  info_.architecture = "fake";
+  info_.fingerprint = "fake";
+  info_.vocab_size = options_.vocab_size;
+  info_.max_context = options_.max_context;
+  info_.max_step_tokens = options_.max_step_tokens;
+  info_.max_step_rows = options_.max_step_rows;
+  info_.cache_groups = options_.cache_groups;
+}
+
+Status FakeExecutor::AllocateCache(const std::vector<int32_t>& blocks) {
+  LOCKSTEP_CHECK(storage_.empty() && blocks.size() == info_.cache_groups.size());
+  for (size_t g = 0; g < blocks.size(); ++g) {
+    const auto tokens =
+        static_cast<size_t>(blocks[g]) * static_cast<size_t>(info_.cache_groups[g].block_tokens);
+    storage_.emplace_back(tokens, kNeverWritten);
+  }
+  return OkStatus();
+}
+
+Status FakeExecutor::Step(const StepInput& input, StepOutput* output) {
+  CheckContract(input);
+  const int64_t n = steps_++;
+  // Until the end of the call, as a step that was broken off may have left it.
+  for (const StepRow& row : input.rows) Write(row, true);
+  if (options_.before_step) LOCKSTEP_RETURN_IF_ERROR(options_.before_step(n, input));
+  for (const StepRow& row : input.rows) Write(row, false);
+
+  output->rows.assign(input.rows.size(), {});
+  for (size_t i = 0; i < input.rows.size(); ++i) {
+    const StepRow& row = input.rows[i];
+    RowOutput& out = output->rows[i];
+    if (options_.row_status) out.status = options_.row_status(n, row);
+    if (!out.status.ok()) continue;
+    if (row.sampling != nullptr) out.token = Sample(row);
+    FillLogprobs(row, &out);
+  }
+  return OkStatus();
+}
+
+void FakeExecutor::CheckContract(const StepInput& input) const {
+  LOCKSTEP_CHECK(!input.rows.empty());
+  LOCKSTEP_CHECK(static_cast<int32_t>(input.rows.size()) <= info_.max_step_rows);
+  int32_t tokens = 0;
+  std::set<std::pair<size_t, BlockId>> held;
+  for (const StepRow& row : input.rows) {
+    const int32_t end = row.begin + row.count;
+    tokens += row.count;
+    LOCKSTEP_CHECK(row.begin >= 0 && row.count >= 1);
+    LOCKSTEP_CHECK(end <= static_cast<int32_t>(row.sequence.size()));
+    LOCKSTEP_CHECK(end <= info_.max_context);
+    LOCKSTEP_CHECK(row.sampling == nullptr || end == static_cast<int32_t>(row.sequence.size()));
+    LOCKSTEP_CHECK(row.block_tables.size() == storage_.size());
+    LOCKSTEP_CHECK(std::is_sorted(row.banned.begin(), row.banned.end()));
+    for (size_t g = 0; g < storage_.size(); ++g) {
+      const int32_t size = info_.cache_groups[g].block_tokens;
+      LOCKSTEP_CHECK(static_cast<int32_t>(row.block_tables[g].size()) == (end + size - 1) / size);
+      for (const BlockId id : row.block_tables[g]) {
+        LOCKSTEP_CHECK(id >= 0 && static_cast<size_t>(id + 1) * size <= storage_[g].size());
+        LOCKSTEP_CHECK(held.emplace(g, id).second);
+      }
+    }
+  }
+  LOCKSTEP_CHECK(tokens <= info_.max_step_tokens);
+}
+
+void FakeExecutor::Write(const StepRow& row, bool rubbish) {
+  for (size_t g = 0; g < storage_.size(); ++g) {
+    const int32_t size = info_.cache_groups[g].block_tokens;
+    for (int32_t p = row.begin; p < row.begin + row.count; ++p) {
+      const auto block = static_cast<size_t>(row.block_tables[g][static_cast<size_t>(p / size)]);
+      const size_t at = block * static_cast<size_t>(size) + static_cast<size_t>(p % size);
+      storage_[g][at] = rubbish ? kRubbish : row.sequence[static_cast<size_t>(p)];
+    }
+  }
+}
+
+uint64_t FakeExecutor::HashOf(const StepRow& row, int32_t end) const {
+  uint64_t hash = 0;
+  for (size_t g = 0; g < storage_.size(); ++g) {
+    const int32_t size = info_.cache_groups[g].block_tokens;
+    for (int32_t p = 0; p < end; ++p) {
+      const auto block = static_cast<size_t>(row.block_tables[g][static_cast<size_t>(p / size)]);
+      const size_t at = block * static_cast<size_t>(size) + static_cast<size_t>(p % size);
+      hash = Mix(hash ^ static_cast<uint32_t>(storage_[g][at]));
+    }
+  }
+  return hash;
+}
+
+TokenId FakeExecutor::Sample(const StepRow& row) const {
+  const int32_t end = row.begin + row.count;
+  uint64_t hash = HashOf(row, end);
+  if (row.sampling->temperature > 0) {
+    const double draw =
+        PhiloxUniform(row.sampling->seed, row.sampling->stream, static_cast<uint64_t>(end));
+    hash = Mix(hash ^ static_cast<uint64_t>(draw * 0x1p53));
+  }
+  TokenId token = 0;
+  do {
+    token = static_cast<TokenId>(hash % static_cast<uint64_t>(info_.vocab_size));
+    hash = Mix(hash);
+  } while (std::binary_search(row.banned.begin(), row.banned.end(), token));
+  return token;
+}
+
+void FakeExecutor::FillLogprobs(const StepRow& row, RowOutput* output) const {
+  const int32_t end = row.begin + row.count;
+  if (row.sampling != nullptr && row.sampling->logprobs >= 0) {
+    output->logprobs =
+        FakeLogprobs(HashOf(row, end), output->token, row.sampling->logprobs, info_.vocab_size);
+  }
+  if (row.prompt_logprobs < 0) return;
+  for (int32_t p = row.begin; p < end; ++p) {
+    const auto next = static_cast<size_t>(p) + 1;
+    output->prompt.push_back(FakeLogprobs(HashOf(row, p + 1),
+                                          next < row.sequence.size() ? row.sequence[next] : -1,
+                                          row.prompt_logprobs, info_.vocab_size));
+  }
+}
+
+}  // namespace lockstep

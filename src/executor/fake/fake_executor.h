@@ -1,0 +1,56 @@
+// An executor for tests: no model, but the same duties. "Computing" a position writes its token id
+// into the cache's blocks; the next token is a hash of the ids read back through the block tables
+// of every group. Wrong tables, shared blocks, lost or doubled positions all change the output.
+//
+// With temperature 0 the hash alone decides; above it, the seed, stream and position join in.
+// Faults come from the hooks in FakeOptions. A failing step leaves rubbish in the spans it was to
+// compute.
+//
+// Not thread-safe, as Executor; the hooks are called on the engine's thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "executor/executor.h"
+
+namespace lockstep {
+
+struct FakeOptions {
+  int32_t vocab_size = 50;
+  int32_t max_context = 256;
+  int32_t max_step_tokens = 64;
+  int32_t max_step_rows = 16;
+  std::vector<CacheGroupSpec> cache_groups = {{CacheKind::kPaged, 4, 64, "fake"},
+                                              {CacheKind::kPaged, 16, 128, "fake"}};
+
+  // Called before step `n` (from 0) computes: it may fail it, throw, or block.
+  std::function<Status(int64_t n, const StepInput& input)> before_step;
+  // Called for each row of step `n`: the status of the row (a NaN in its logits, say).
+  std::function<Status(int64_t n, const StepRow& row)> row_status;
+};
+
+class FakeExecutor : public Executor {
+ public:
+  explicit FakeExecutor(FakeOptions options);
+
+  const ExecutorInfo& info() const override { return info_; }
+  Status AllocateCache(const std::vector<int32_t>& blocks) override;
+  Status Step(const StepInput& input, StepOutput* output) override;
+
+ private:
+  void CheckContract(const StepInput& input) const;
+  void Write(const StepRow& row, bool rubbish);
+  uint64_t HashOf(const StepRow& row, int32_t end) const;
+  TokenId Sample(const StepRow& row) const;
+  void FillLogprobs(const StepRow& row, RowOutput* output) const;
+
+  const FakeOptions options_;
+  ExecutorInfo info_;
+  std::vector<std::vector<TokenId>> storage_;  // [group][block * block_tokens + offset]
+  int64_t steps_ = 0;
+};
+
+}  // namespace lockstep
