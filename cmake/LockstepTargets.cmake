@@ -18,6 +18,12 @@ if(LOCKSTEP_SANITIZE)
   endif()
 endif()
 
+# A compiler cache, unless the caller chose a launcher.
+find_program(LOCKSTEP_CCACHE ccache)
+if(LOCKSTEP_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${LOCKSTEP_CCACHE})
+endif()
+
 find_program(LOCKSTEP_LLD ld.lld)
 if(LOCKSTEP_LLD)
   add_link_options(-fuse-ld=lld)
@@ -46,7 +52,8 @@ function(lockstep_library name)
 endfunction()
 
 # lockstep_test(base_status SOURCES status_test.cc DEPS lockstep_base [LABELS unit]): the program
-# base_status_test, one ctest entry.
+# base_status_test, one ctest entry. Tests below src/ also carry their folder's name as a label, and
+# the target tests_<label> builds all tests of a label.
 function(lockstep_test name)
   if(NOT LOCKSTEP_BUILD_TESTS)
     return()
@@ -63,5 +70,15 @@ function(lockstep_test name)
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 600)
   endif()
+  cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY ${CMAKE_SOURCE_DIR} OUTPUT_VARIABLE path)
+  if(path MATCHES "^src/([^/]+)")
+    list(APPEND ARG_LABELS ${CMAKE_MATCH_1})
+  endif()
+  foreach(label ${ARG_LABELS})
+    if(NOT TARGET tests_${label})
+      add_custom_target(tests_${label})
+    endif()
+    add_dependencies(tests_${label} ${target})
+  endforeach()
   set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT})
 endfunction()
