@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# tools/build.sh PRESET TARGET...: configures the preset's build folder when it is new or its inputs
+# changed, then builds the targets (default: all). A build with nothing to do takes a fraction of a
+# second. JOBS limits the compilers that run at once.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+preset=${1:?usage: tools/build.sh PRESET TARGET...}
+shift
+case "$preset" in
+  release) directory=build ;;
+  *) directory=build-$preset ;;
+esac
+
+cargo=$(tools/find_cargo.sh)
+# The Rust library is built by the first cargo on PATH, so make that the one that was chosen.
+export PATH="${cargo%/*}:$PATH"
+
+stamp=$directory/.configured
+inputs=$(cat CMakePresets.json <(echo "$cargo ${CC:-} ${CXX:-} ${CXXFLAGS:-}") | sha256sum)
+if [ ! -f "$directory/build.ninja" ] || [ "$(cat "$stamp" 2>/dev/null)" != "$inputs" ]; then
+  cmake --preset "$preset"
+  echo "$inputs" >"$stamp"
+fi
+exec ninja -C "$directory" -j "${JOBS:-$(nproc)}" "$@"
