@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# tools/run_qemu.sh CPU: runs the tests labelled isa of the release build on an emulated CPU
+# (qemu-x86_64 -cpu help lists them). An instruction that the CPU lacks ends a test with SIGILL.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+cpu=${1:?usage: tools/run_qemu.sh CPU}
+results=$PWD/build/results
+mkdir -p "$results"
+
+# The programs behind the label, from ctest's own description of them.
+mapfile -t programs < <(ctest --test-dir build -L '^isa$' --show-only=json-v1 | python3 -c '
+import json, sys
+for test in json.load(sys.stdin)["tests"]:
+    print(" ".join(test["command"]))')
+if [ ${#programs[@]} -eq 0 ]; then
+  echo "run_qemu: no test is labelled isa" >&2
+  exit 1
+fi
+
+run() { env -u LOCKSTEP_ISA qemu-x86_64 -cpu "$cpu" "$@"; }
+
+for program in "${programs[@]}"; do
+  name=$(basename "${program%% *}")
+  echo "run_qemu: $name on $cpu"
+  # shellcheck disable=SC2086 # the command and its arguments are words
+  run $program --gtest_brief=1 --gtest_output="xml:$results/qemu-$cpu-$name.xml"
+done
