@@ -1,0 +1,59 @@
+#include "api/openai_chat/endpoint.h"
+
+#include <utility>
+
+#include "api/openai_chat/request.h"
+#include "api/openai_chat/writer.h"
+
+namespace lockstep {
+namespace {
+
+Result<std::vector<TokenId>> EncodePrompt(const ServedModel& model, const Json& context) {
+  if (model.chat_template == nullptr) {
+    return InvalidArgument(
+        "this model has no chat template; use /v1/completions with a finished prompt", "messages");
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::string text, model.chat_template->Render(DumpJson(context)));
+  // The template writes BOS itself: adding the tokenizer's would make two.
+  EncodeOptions options;
+  options.add_special = false;
+  LOCKSTEP_ASSIGN_OR_RETURN(std::vector<TokenId> prompt, model.tokenizer->Encode(text, options));
+  if (prompt.empty()) return InvalidArgument("'messages' render to an empty prompt", "messages");
+  LOCKSTEP_RETURN_IF_ERROR(CheckPromptLength(prompt.size(), model, "messages"));
+  return prompt;
+}
+
+Result<GenerationJob> MakeJob(const ApiContext& context, const ApiCall& call) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const auto model, ReadyModel(context));
+  LOCKSTEP_ASSIGN_OR_RETURN(ChatRequest chat, ReadChatRequest(call.body, *model));
+  LOCKSTEP_ASSIGN_OR_RETURN(chat.fields.request.prompt,
+                            EncodePrompt(*model, chat.template_context));
+  GenerationJob job;
+  job.model = model;
+  job.stream = chat.fields.stream;
+  for (int32_t i = 0; i < chat.fields.n; ++i) {
+    GenerationRequest request = chat.fields.request;
+    request.sampling.logprobs = chat.top_logprobs;
+    request.sampling.stream = static_cast<uint64_t>(i);
+    job.requests.push_back(std::move(request));
+  }
+  ChatAnswerOptions options;
+  options.head = {"chatcmpl-" + call.unique, "", call.created, model->id, model->fingerprint};
+  options.choices = chat.fields.n;
+  options.stream = job.stream;
+  options.include_usage = chat.fields.include_usage;
+  options.top_logprobs = chat.top_logprobs;
+  options.tokenizer = model->tokenizer;
+  job.writer = std::make_unique<ChatWriter>(std::move(options));
+  return job;
+}
+
+}  // namespace
+
+ApiResult HandleChatCompletions(const ApiContext& context, const ApiCall& call) {
+  Result<GenerationJob> job = MakeJob(context, call);
+  if (!job.ok()) return ErrorReply(job.status());
+  return std::move(job).value();
+}
+
+}  // namespace lockstep

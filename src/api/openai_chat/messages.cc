@@ -1,0 +1,180 @@
+#include "api/openai_chat/messages.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <string>
+
+#include "api/fields.h"
+
+namespace lockstep {
+namespace {
+
+constexpr std::array<std::string_view, 5> kRoles = {"system", "developer", "user", "assistant",
+                                                    "tool"};
+
+Status Missing(const std::string& path) {
+  return InvalidArgument(fmt::format("'{}' is required", path), path);
+}
+
+Result<std::string> ReadContentPart(const Json& part, const std::string& path) {
+  if (!part.is_object()) return WrongType(path, "an object", part);
+  const Json* type = FindField(part, "type");
+  if (type == nullptr) return Missing(path + ".type");
+  if (!type->is_string()) return WrongType(path + ".type", "a string", *type);
+  if (*type != "text") {
+    return Unimplemented(fmt::format("'{}.type' is \"{}\"; this model takes only text", path,
+                                     type->get_ref<const std::string&>()),
+                         path + ".type");
+  }
+  const Json* text = FindField(part, "text");
+  if (text == nullptr) return Missing(path + ".text");
+  if (!text->is_string()) return WrongType(path + ".text", "a string", *text);
+  return text->get<std::string>();
+}
+
+Result<std::string> ReadContent(const Json& content, const std::string& path) {
+  if (content.is_string()) return content.get<std::string>();
+  if (!content.is_array()) return WrongType(path, "a string or an array of parts", content);
+  std::string joined;
+  for (size_t i = 0; i < content.size(); ++i) {
+    LOCKSTEP_ASSIGN_OR_RETURN(const std::string text,
+                              ReadContentPart(content[i], fmt::format("{}[{}]", path, i)));
+    joined += text;
+  }
+  return joined;
+}
+
+// Templates index arguments as an object; the API sends them as JSON text.
+Result<Json> ReadArguments(const Json& function, const std::string& path) {
+  const Json* arguments = FindField(function, "arguments");
+  if (arguments == nullptr) return Json::object();
+  if (arguments->is_object()) return *arguments;
+  if (!arguments->is_string()) return WrongType(path, "a string", *arguments);
+  Result<Json> parsed = ParseJson(arguments->get_ref<const std::string&>());
+  if (parsed.ok() && parsed->is_object()) return *parsed;
+  return *arguments;
+}
+
+Result<Json> ReadToolCall(const Json& call, const std::string& path) {
+  if (!call.is_object()) return WrongType(path, "an object", call);
+  const Json* function = FindField(call, "function");
+  if (function == nullptr) return Missing(path + ".function");
+  if (!function->is_object()) return WrongType(path + ".function", "an object", *function);
+  const Json* name = FindField(*function, "name");
+  if (name == nullptr) return Missing(path + ".function.name");
+  if (!name->is_string()) return WrongType(path + ".function.name", "a string", *name);
+  Json out;
+  if (const Json* id = FindField(call, "id")) {
+    if (!id->is_string()) return WrongType(path + ".id", "a string", *id);
+    out["id"] = *id;
+  }
+  out["type"] = "function";
+  out["function"]["name"] = *name;
+  LOCKSTEP_ASSIGN_OR_RETURN(out["function"]["arguments"],
+                            ReadArguments(*function, path + ".function.arguments"));
+  return out;
+}
+
+Result<Json> ReadToolCalls(const Json& calls, const std::string& path) {
+  if (!calls.is_array()) return WrongType(path, "an array", calls);
+  Json out = Json::array();
+  for (size_t i = 0; i < calls.size(); ++i) {
+    LOCKSTEP_ASSIGN_OR_RETURN(Json call, ReadToolCall(calls[i], fmt::format("{}[{}]", path, i)));
+    out.push_back(std::move(call));
+  }
+  return out;
+}
+
+Result<std::string> ReadRole(const Json& message, const std::string& path) {
+  const Json* role = FindField(message, "role");
+  if (role == nullptr) return Missing(path);
+  if (!role->is_string()) return WrongType(path, "a string", *role);
+  const std::string& name = role->get_ref<const std::string&>();
+  for (const std::string_view known : kRoles) {
+    // What OpenAI calls developer is what every template calls system.
+    if (name == known) return name == "developer" ? std::string("system") : name;
+  }
+  return InvalidArgument(
+      fmt::format("'{}' is \"{}\"; the roles are system, developer, user, assistant and tool", path,
+                  name),
+      path);
+}
+
+Result<Json> ReadMessage(const Json& message, const std::string& path) {
+  if (!message.is_object()) return WrongType(path, "an object", message);
+  Json out;
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::string role, ReadRole(message, path + ".role"));
+  out["role"] = role;
+  if (const Json* content = FindField(message, "content")) {
+    LOCKSTEP_ASSIGN_OR_RETURN(out["content"], ReadContent(*content, path + ".content"));
+  } else if (role == "assistant" || role == "tool") {
+    out["content"] = "";
+  } else {
+    return Missing(path + ".content");
+  }
+  if (const Json* calls = FindField(message, "tool_calls")) {
+    if (role != "assistant") {
+      return InvalidArgument(
+          fmt::format("'{}.tool_calls' is only allowed in assistant messages", path),
+          path + ".tool_calls");
+    }
+    LOCKSTEP_ASSIGN_OR_RETURN(Json read, ReadToolCalls(*calls, path + ".tool_calls"));
+    if (!read.empty()) out["tool_calls"] = std::move(read);
+  }
+  for (const char* name : {"name", "tool_call_id", "reasoning_content", "reasoning"}) {
+    const Json* value = FindField(message, name);
+    if (value == nullptr) continue;
+    if (!value->is_string()) return WrongType(path + "." + name, "a string", *value);
+    out[name] = *value;
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<Json> ReadMessages(const Json& body) {
+  const Json* messages = FindField(body, "messages");
+  if (messages == nullptr) return Missing("messages");
+  if (!messages->is_array()) return WrongType("messages", "an array", *messages);
+  if (messages->empty()) {
+    return InvalidArgument("'messages' must hold at least one message", "messages");
+  }
+  Json out = Json::array();
+  for (size_t i = 0; i < messages->size(); ++i) {
+    LOCKSTEP_ASSIGN_OR_RETURN(Json message,
+                              ReadMessage((*messages)[i], fmt::format("messages[{}]", i)));
+    out.push_back(std::move(message));
+  }
+  return out;
+}
+
+Result<Json> ReadTools(const Json& body) {
+  const Json* tools = FindField(body, "tools");
+  if (tools == nullptr) return Json::array();
+  if (!tools->is_array()) return WrongType("tools", "an array", *tools);
+  for (size_t i = 0; i < tools->size(); ++i) {
+    const Json& tool = (*tools)[i];
+    const std::string path = fmt::format("tools[{}]", i);
+    if (!tool.is_object()) return WrongType(path, "an object", tool);
+    const Json* type = FindField(tool, "type");
+    if (type == nullptr) return Missing(path + ".type");
+    if (!type->is_string()) return WrongType(path + ".type", "a string", *type);
+    if (*type != "function") {
+      return Unimplemented(fmt::format("'{}.type' must be \"function\"", path), path + ".type");
+    }
+    const Json* function = FindField(tool, "function");
+    if (function == nullptr) return Missing(path + ".function");
+    if (!function->is_object()) return WrongType(path + ".function", "an object", *function);
+    const Json* name = FindField(*function, "name");
+    if (name == nullptr) return Missing(path + ".function.name");
+    if (!name->is_string()) return WrongType(path + ".function.name", "a string", *name);
+    const Json* parameters = FindField(*function, "parameters");
+    if (parameters != nullptr && !parameters->is_object()) {
+      return WrongType(path + ".function.parameters", "an object", *parameters);
+    }
+  }
+  return *tools;
+}
+
+}  // namespace lockstep

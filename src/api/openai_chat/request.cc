@@ -1,0 +1,139 @@
+#include "api/openai_chat/request.h"
+
+#include <fmt/format.h>
+
+#include <string>
+
+#include "api/fields.h"
+#include "api/openai_chat/messages.h"
+
+namespace lockstep {
+namespace {
+
+constexpr UnsupportedField kUnsupported[] = {
+    {"functions", "[]"},
+    {"function_call", "\"none\""},
+    {"parallel_tool_calls", "true"},
+    {"modalities", "[\"text\"]"},
+    {"audio", nullptr},
+    {"prediction", nullptr},
+    {"web_search_options", nullptr},
+    {"verbosity", "\"medium\""},
+    {"best_of", "1"},
+    {"echo", "false"},
+    {"suffix", nullptr},
+    {"continue_final_message", "false"},
+    {"add_special_tokens", "false"},
+    {"chat_template", nullptr},
+    {"documents", nullptr},
+    {"mm_processor_kwargs", nullptr},
+};
+
+Status CheckResponseFormat(const Json& body) {
+  const Json* format = FindField(body, "response_format");
+  if (format == nullptr) return OkStatus();
+  if (!format->is_object()) return WrongType("response_format", "an object", *format);
+  const Json* type = FindField(*format, "type");
+  if (type == nullptr) {
+    return InvalidArgument("'response_format.type' is required", "response_format.type");
+  }
+  if (!type->is_string()) return WrongType("response_format.type", "a string", *type);
+  if (*type == "text") return OkStatus();
+  return Unimplemented(fmt::format("'response_format' of type \"{}\" is not supported yet",
+                                   type->get_ref<const std::string&>()),
+                       "response_format");
+}
+
+// Sets `tools` in the context unless the request says that none may be called.
+Status ReadToolFields(const Json& body, Json* context) {
+  LOCKSTEP_ASSIGN_OR_RETURN(Json tools, ReadTools(body));
+  bool none = false;
+  if (const Json* choice = FindField(body, "tool_choice")) {
+    if (!choice->is_string() && !choice->is_object()) {
+      return WrongType("tool_choice", "a string or an object", *choice);
+    }
+    none = *choice == "none";
+    if (!none && *choice != "auto") {
+      return Unimplemented("'tool_choice' other than \"none\" and \"auto\" is not supported yet",
+                           "tool_choice");
+    }
+    if (!none && tools.empty()) {
+      return InvalidArgument("'tool_choice' is only allowed when 'tools' are given", "tool_choice");
+    }
+  }
+  if (!none && !tools.empty()) (*context)["tools"] = std::move(tools);
+  return OkStatus();
+}
+
+Result<Json> ReadTemplateContext(const Json& body) {
+  Json context;
+  LOCKSTEP_ASSIGN_OR_RETURN(context["messages"], ReadMessages(body));
+  LOCKSTEP_RETURN_IF_ERROR(ReadToolFields(body, &context));
+  bool add_generation_prompt = true;
+  LOCKSTEP_RETURN_IF_ERROR(ReadBool(body, "add_generation_prompt", &add_generation_prompt));
+  context["add_generation_prompt"] = add_generation_prompt;
+  if (FindField(body, "reasoning_effort") != nullptr) {
+    std::string effort;
+    LOCKSTEP_RETURN_IF_ERROR(ReadString(body, "reasoning_effort", &effort));
+    context["reasoning_effort"] = effort;
+  }
+  const Json* extra = FindField(body, "chat_template_kwargs");
+  if (extra == nullptr) return context;
+  if (!extra->is_object()) return WrongType("chat_template_kwargs", "an object", *extra);
+  for (const auto& [key, value] : extra->get_ref<const Json::object_t&>()) {
+    if (key == "messages" || key == "tools" || key == "add_generation_prompt") {
+      return InvalidArgument(
+          fmt::format("'chat_template_kwargs' must not set '{}': it has a field of its own", key),
+          "chat_template_kwargs");
+    }
+    context[key] = value;
+  }
+  return context;
+}
+
+Status ReadLogprobs(const Json& body, int32_t* top_logprobs) {
+  bool logprobs = false;
+  LOCKSTEP_RETURN_IF_ERROR(ReadBool(body, "logprobs", &logprobs));
+  int32_t top = 0;
+  LOCKSTEP_RETURN_IF_ERROR(ReadInt32(body, "top_logprobs", 0, kMaxTopLogprobs, &top));
+  if (top > 0 && !logprobs) {
+    return InvalidArgument("'top_logprobs' is only allowed when 'logprobs' is true",
+                           "top_logprobs");
+  }
+  if (logprobs) *top_logprobs = top;
+  return OkStatus();
+}
+
+// Accepted, of no effect on the answer, but still of the API's types.
+Status CheckIgnored(const Json& body) {
+  bool flag = false;
+  LOCKSTEP_RETURN_IF_ERROR(ReadBool(body, "store", &flag));
+  std::string text;
+  for (const char* name : {"service_tier", "safety_identifier", "prompt_cache_key"}) {
+    LOCKSTEP_RETURN_IF_ERROR(ReadString(body, name, &text));
+  }
+  const Json* metadata = FindField(body, "metadata");
+  if (metadata != nullptr && !metadata->is_object()) {
+    return WrongType("metadata", "an object", *metadata);
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+Result<ChatRequest> ReadChatRequest(std::string_view body, const ServedModel& model) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const Json json, ParseJsonObject(body));
+  ChatRequest request;
+  LOCKSTEP_ASSIGN_OR_RETURN(request.fields, ReadGenerationFields(json, model));
+  LOCKSTEP_RETURN_IF_ERROR(RefuseUnsupported(json, kUnsupported));
+  LOCKSTEP_RETURN_IF_ERROR(CheckResponseFormat(json));
+  LOCKSTEP_RETURN_IF_ERROR(CheckIgnored(json));
+  GenerationRequest& generation = request.fields.request;
+  LOCKSTEP_RETURN_IF_ERROR(ReadMaxTokens(json, "max_completion_tokens", 1, &generation));
+  LOCKSTEP_RETURN_IF_ERROR(ReadMaxTokens(json, "max_tokens", 1, &generation));
+  LOCKSTEP_RETURN_IF_ERROR(ReadLogprobs(json, &request.top_logprobs));
+  LOCKSTEP_ASSIGN_OR_RETURN(request.template_context, ReadTemplateContext(json));
+  return request;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,22 @@
+// The body of POST /v1/chat/completions as a typed request: every field accepted and right, or
+// refused by name (docs/http_api.md). Thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "api/generation_fields.h"
+#include "api/json.h"
+#include "base/status.h"
+
+namespace lockstep {
+
+struct ChatRequest {
+  GenerationFields fields;
+  Json template_context;      // what the chat template renders: messages, tools, ...
+  int32_t top_logprobs = -1;  // -1: no log-probabilities
+};
+
+Result<ChatRequest> ReadChatRequest(std::string_view body, const ServedModel& model);
+
+}  // namespace lockstep

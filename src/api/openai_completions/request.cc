@@ -1,0 +1,107 @@
+#include "api/openai_completions/request.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "api/fields.h"
+
+namespace lockstep {
+namespace {
+
+constexpr UnsupportedField kUnsupported[] = {
+    {"suffix", nullptr},
+    {"response_format", "{\"type\":\"text\"}"},
+    {"add_special_tokens", "true"},
+};
+
+Result<CompletionPrompt> EncodeText(const std::string& text, const std::string& path,
+                                    const ServedModel& model) {
+  CompletionPrompt prompt;
+  prompt.from_text = true;
+  LOCKSTEP_ASSIGN_OR_RETURN(prompt.tokens, model.tokenizer->Encode(text));
+  if (prompt.tokens.empty()) {
+    return InvalidArgument(
+        fmt::format(
+            "'{}' is empty, and this model has no beginning-of-sequence token to start from", path),
+        "prompt");
+  }
+  return prompt;
+}
+
+Result<CompletionPrompt> ReadOne(const Json& value, const std::string& path,
+                                 const ServedModel& model) {
+  CompletionPrompt prompt;
+  if (value.is_string()) {
+    LOCKSTEP_ASSIGN_OR_RETURN(prompt, EncodeText(value.get_ref<const std::string&>(), path, model));
+  } else {
+    LOCKSTEP_ASSIGN_OR_RETURN(prompt.tokens, AsTokens(value, path, model.vocab_size));
+    if (prompt.tokens.empty()) return InvalidArgument(fmt::format("'{}' is empty", path), "prompt");
+  }
+  LOCKSTEP_RETURN_IF_ERROR(CheckPromptLength(prompt.tokens.size(), model, "prompt"));
+  return prompt;
+}
+
+Status ReadPrompts(const Json& body, const ServedModel& model, size_t choices,
+                   std::vector<CompletionPrompt>* prompts) {
+  const Json* value = FindField(body, "prompt");
+  if (value == nullptr) return InvalidArgument("'prompt' is required", "prompt");
+  if (!value->is_string() && !value->is_array()) {
+    return WrongType("prompt", "a string, an array of strings, or token ids", *value);
+  }
+  const bool many = value->is_array() && !value->empty() &&
+                    (value->front().is_string() || value->front().is_array());
+  const size_t rows = (many ? value->size() : 1) * choices;
+  if (rows > kMaxCompletionRows) {
+    return InvalidArgument(
+        fmt::format("'prompt' asks for {} completions; one request may ask for at most {}", rows,
+                    kMaxCompletionRows),
+        "prompt");
+  }
+  if (!many) {
+    LOCKSTEP_ASSIGN_OR_RETURN(CompletionPrompt one, ReadOne(*value, "prompt", model));
+    prompts->push_back(std::move(one));
+    return OkStatus();
+  }
+  for (size_t i = 0; i < value->size(); ++i) {
+    const Json& item = (*value)[i];
+    const std::string path = fmt::format("prompt[{}]", i);
+    if (item.type() != value->front().type()) {
+      return WrongType(path, JsonKind(value->front()), item);
+    }
+    LOCKSTEP_ASSIGN_OR_RETURN(CompletionPrompt one, ReadOne(item, path, model));
+    prompts->push_back(std::move(one));
+  }
+  return OkStatus();
+}
+
+Status ReadBestOf(const Json& body, CompletionRequest* request) {
+  request->best_of = request->fields.n;
+  if (FindField(body, "best_of") == nullptr) return OkStatus();
+  LOCKSTEP_RETURN_IF_ERROR(ReadInt32(body, "best_of", 1, kMaxChoices, &request->best_of));
+  if (request->best_of < request->fields.n) {
+    return InvalidArgument("'best_of' must not be less than 'n'", "best_of");
+  }
+  if (request->best_of > request->fields.n && request->fields.stream) {
+    return InvalidArgument("'best_of' greater than 'n' cannot be streamed", "best_of");
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+Result<CompletionRequest> ReadCompletionRequest(std::string_view body, const ServedModel& model) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const Json json, ParseJsonObject(body));
+  CompletionRequest request;
+  LOCKSTEP_ASSIGN_OR_RETURN(request.fields, ReadGenerationFields(json, model));
+  LOCKSTEP_RETURN_IF_ERROR(RefuseUnsupported(json, kUnsupported));
+  LOCKSTEP_RETURN_IF_ERROR(ReadMaxTokens(json, "max_tokens", 0, &request.fields.request));
+  LOCKSTEP_RETURN_IF_ERROR(ReadBestOf(json, &request));
+  LOCKSTEP_RETURN_IF_ERROR(ReadInt32(json, "logprobs", 0, kMaxTopLogprobs, &request.logprobs));
+  LOCKSTEP_RETURN_IF_ERROR(ReadBool(json, "echo", &request.echo));
+  LOCKSTEP_RETURN_IF_ERROR(
+      ReadPrompts(json, model, static_cast<size_t>(request.best_of), &request.prompts));
+  return request;
+}
+
+}  // namespace lockstep

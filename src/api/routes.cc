@@ -1,0 +1,29 @@
+#include "api/routes.h"
+
+#include "api/health/endpoint.h"
+#include "api/metrics/endpoint.h"
+#include "api/models/endpoint.h"
+#include "api/openai_chat/endpoint.h"
+#include "api/openai_completions/endpoint.h"
+#include "api/tokenize/endpoint.h"
+
+namespace lockstep {
+namespace {
+
+constexpr Route kRoutes[] = {
+    {"POST", "/v1/chat/completions", HandleChatCompletions, true},
+    {"POST", "/v1/completions", HandleCompletions, true},
+    {"GET", "/v1/models", HandleModels},
+    {"GET", "/v1/models/*", HandleModel},
+    {"POST", "/tokenize", HandleTokenize, true},
+    {"POST", "/detokenize", HandleDetokenize, true},
+    {"GET", "/health", HandleHealth},
+    {"GET", "/version", HandleVersion},
+    {"GET", "/metrics", HandleMetrics},
+};
+
+}  // namespace
+
+std::span<const Route> Routes() { return kRoutes; }
+
+}  // namespace lockstep

@@ -1,0 +1,68 @@
+#include "api/tokenize/endpoint.h"
+
+#include <utility>
+
+#include "api/fields.h"
+
+namespace lockstep {
+namespace {
+
+Result<Json> ReadBody(const ApiCall& call, const ServedModel& model) {
+  LOCKSTEP_ASSIGN_OR_RETURN(Json body, ParseJsonObject(call.body));
+  if (FindField(body, "model") != nullptr) {
+    std::string name;
+    LOCKSTEP_RETURN_IF_ERROR(ReadString(body, "model", &name));
+    LOCKSTEP_RETURN_IF_ERROR(CheckModelName(model, name));
+  }
+  return body;
+}
+
+Result<ApiReply> Tokenize(const ApiContext& context, const ApiCall& call) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const auto model, ReadyModel(context));
+  LOCKSTEP_ASSIGN_OR_RETURN(const Json body, ReadBody(call, *model));
+  if (FindField(body, "prompt") == nullptr) {
+    return InvalidArgument("'prompt' is required", "prompt");
+  }
+  std::string prompt;
+  LOCKSTEP_RETURN_IF_ERROR(ReadString(body, "prompt", &prompt));
+  EncodeOptions options;
+  LOCKSTEP_RETURN_IF_ERROR(ReadBool(body, "add_special_tokens", &options.add_special));
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<TokenId> tokens,
+                            model->tokenizer->Encode(prompt, options));
+  Json reply;
+  reply["count"] = tokens.size();
+  reply["max_model_len"] = model->max_context;
+  reply["tokens"] = tokens;
+  return JsonReply(reply);
+}
+
+Result<ApiReply> Detokenize(const ApiContext& context, const ApiCall& call) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const auto model, ReadyModel(context));
+  LOCKSTEP_ASSIGN_OR_RETURN(const Json body, ReadBody(call, *model));
+  const Json* list = FindField(body, "tokens");
+  if (list == nullptr) return InvalidArgument("'tokens' is required", "tokens");
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<TokenId> tokens,
+                            AsTokens(*list, "tokens", model->vocab_size));
+  DecodeOptions options;
+  options.skip_special = false;
+  Json reply;
+  reply["prompt"] = model->tokenizer->Decode(tokens, options);
+  return JsonReply(reply);
+}
+
+ApiResult Unwrap(Result<ApiReply> reply) {
+  if (!reply.ok()) return ErrorReply(reply.status());
+  return std::move(reply).value();
+}
+
+}  // namespace
+
+ApiResult HandleTokenize(const ApiContext& context, const ApiCall& call) {
+  return Unwrap(Tokenize(context, call));
+}
+
+ApiResult HandleDetokenize(const ApiContext& context, const ApiCall& call) {
+  return Unwrap(Detokenize(context, call));
+}
+
+}  // namespace lockstep
