@@ -1,7 +1,8 @@
 // Checkpoint: the tensors (and config) of a model, whatever files they are in: a GGUF file (or the
 // first part of a split one), a .safetensors file, or a Hugging Face folder (config.json with
-// model.safetensors, or with model.safetensors.index.json and its shards). Immutable after Open;
-// thread-safe. Keep the shared_ptr as long as any view.
+// model.safetensors, or with model.safetensors.index.json and its shards; with both, the single
+// file counts, as in transformers). Immutable after Open; thread-safe. Keep the shared_ptr as long
+// as any view.
 //
 // A path is bytes: spaces, non-ASCII names, a trailing slash and symbolic links all work.
 #pragma once
@@ -60,7 +61,7 @@ class Checkpoint {
   Status OpenFile();
   Status OpenFolder();
   Status OpenShards(const std::string& index_path);
-  Status IndexTensors();
+  void IndexTensors();
 
   CheckpointKind kind_ = CheckpointKind::kGguf;
   std::string path_;

@@ -46,6 +46,7 @@ class GgufFile {
 
  private:
   GgufFile() = default;
+  Status OpenFirst(const std::string& path);
   Status AddPart(const std::string& path, uint32_t number, uint32_t count);
   Status OpenOtherParts();
 
