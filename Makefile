@@ -11,7 +11,8 @@ PORT ?= 8080
 MODEL ?=
 # More flags for `lockstep serve`, and for the benchmarks.
 FLAGS ?=
-export JOBS ?= $(shell nproc)
+# Compilers and tests that run at once; empty: one a core.
+export JOBS ?=
 
 .PHONY: help
 help: ## what there is
