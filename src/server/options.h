@@ -1,0 +1,35 @@
+// What the HTTP server is told at start. Plain data.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace lockstep {
+
+struct ServerOptions {
+  std::string host = "127.0.0.1";
+  uint16_t port = 8080;  // 0: any free one (Server::port says which)
+
+  size_t max_body_bytes = size_t{64} << 20;            // more is 413
+  size_t max_header_bytes = size_t{32} << 10;          // more is 431
+  size_t max_inflight_body_bytes = size_t{512} << 20;  // over all connections; more is 503
+  size_t max_connections = 1024;                       // one more is 503 and closed
+
+  std::chrono::milliseconds idle_timeout{75'000};    // between requests; then closed silently
+  std::chrono::milliseconds header_timeout{10'000};  // from a request's first byte; then 408
+  // A body may take this long, plus one second for each 64 KiB that have come; then 408.
+  std::chrono::milliseconds body_timeout{30'000};
+  std::chrono::milliseconds write_timeout{60'000};  // a write that makes no progress; then closed
+  // A stream that had nothing to send for so long sends a comment.
+  std::chrono::milliseconds keep_alive_interval{10'000};
+
+  int io_threads = 1;
+  int worker_threads = 2;  // parse, template and tokenise
+
+  // Events of one answer that may wait for a slow reader before its row pauses.
+  int32_t sink_events = 64;
+};
+
+}  // namespace lockstep

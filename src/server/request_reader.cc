@@ -1,0 +1,198 @@
+#include "server/request_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/beast/core/buffers_to_string.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/read.hpp>
+#include <boost/beast/http/string_body.hpp>
+#include <optional>
+#include <string_view>
+
+#include "api/error_map.h"
+
+namespace lockstep {
+namespace {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = beast::http;
+using boost::system::error_code;
+using std::chrono::steady_clock;
+using Parser = http::request_parser<http::string_body>;
+using Fields = http::request<http::string_body>;
+
+constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
+constexpr size_t kBodyBytesPerSecond = size_t{64} << 10;
+constexpr size_t kMaxRequestId = 128;
+constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
+
+std::string_view View(beast::string_view text) { return {text.data(), text.size()}; }
+
+ApiReply Fault(int status, std::string_view message, std::string_view code) {
+  ApiReply reply = JsonReply(ErrorBody(message, "invalid_request_error", code));
+  reply.status = status;
+  return reply;
+}
+
+// What a failed read of a header or a body is answered with; none: the client is gone.
+std::optional<ApiReply> FaultOf(const error_code& error, const ClientSocket& client,
+                                const ServerOptions& options) {
+  if (client.gone()) return std::nullopt;
+  if (client.expired()) {
+    return Fault(408, "the request did not arrive in time", "request_timeout");
+  }
+  if (error == http::error::header_limit || error == http::error::buffer_overflow) {
+    return Fault(
+        431, fmt::format("the request's header is larger than {} bytes", options.max_header_bytes),
+        "header_too_large");
+  }
+  if (error == http::error::body_limit) {
+    return Fault(413,
+                 fmt::format("the request's body is larger than {} bytes", options.max_body_bytes),
+                 "body_too_large");
+  }
+  if (error == http::error::bad_version) {
+    return Fault(505, "only HTTP/1.0 and HTTP/1.1 are spoken here", "http_version");
+  }
+  const bool malformed =
+      error.category() == http::make_error_code(http::error::bad_method).category();
+  if (malformed && error != http::error::end_of_stream && error != http::error::partial_message) {
+    return Fault(400, fmt::format("malformed HTTP: {}", error.message()), "malformed_http");
+  }
+  return std::nullopt;
+}
+
+// Lenient: what curl and simple clients send by default passes; what is surely no JSON does not.
+bool ContentTypeIsFine(std::string_view type) {
+  std::string lower(type.substr(0, type.find(';')));
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  while (!lower.empty() && lower.back() == ' ') lower.pop_back();
+  return lower.empty() || lower == "application/json" || lower.ends_with("+json") ||
+         lower == "application/x-www-form-urlencoded" || lower == "application/octet-stream" ||
+         lower == "text/plain";
+}
+
+bool IsRequestId(std::string_view id) {
+  return !id.empty() && id.size() <= kMaxRequestId &&
+         std::all_of(id.begin(), id.end(), [](char c) { return c > ' ' && c < 0x7F; });
+}
+
+// The reply to a request whose header says enough; none: go on and read the body.
+std::optional<ApiReply> CheckHeader(const Fields& fields, bool chunked, const RouteMatch& match) {
+  if (fields.version() == 11 && fields.count(http::field::host) != 1) {
+    return Fault(400, "an HTTP/1.1 request has exactly one Host header", "malformed_http");
+  }
+  if (fields.count(http::field::transfer_encoding) > 0 &&
+      !(chunked && beast::iequals(fields[http::field::transfer_encoding], "chunked"))) {
+    return Fault(501, "the only Transfer-Encoding spoken here is chunked", "transfer_encoding");
+  }
+  if (fields.method() == http::verb::options) {
+    ApiReply reply;
+    reply.status = 204;
+    reply.content_type.clear();
+    reply.headers.emplace_back("Allow",
+                               match.allow.empty() ? "GET, HEAD, POST, OPTIONS" : match.allow);
+    return reply;
+  }
+  if (match.route == nullptr && match.allow.empty()) {
+    return Fault(404, fmt::format("there is nothing at {}", TargetPath(View(fields.target()))),
+                 "not_found");
+  }
+  if (match.route == nullptr) {
+    ApiReply reply =
+        Fault(405, fmt::format("this path takes {}", match.allow), "method_not_allowed");
+    reply.headers.emplace_back("Allow", match.allow);
+    return reply;
+  }
+  if (fields.count(http::field::content_encoding) > 0 &&
+      !beast::iequals(fields[http::field::content_encoding], "identity")) {
+    return Fault(415, "compressed request bodies are not taken", "content_encoding");
+  }
+  if (match.route->method == "POST" &&
+      !ContentTypeIsFine(View(fields[http::field::content_type]))) {
+    return Fault(415, "the body must be JSON (Content-Type: application/json)", "content_type");
+  }
+  if (fields.count(http::field::expect) > 0 &&
+      !beast::iequals(fields[http::field::expect], "100-continue")) {
+    return Fault(417, "the only Expect spoken here is 100-continue", "expectation");
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+bool BodyCharge::Grow(size_t bytes) {
+  bytes_ += bytes;
+  return (state_.inflight_body_bytes += bytes) <= state_.options.max_inflight_body_bytes;
+}
+
+asio::awaitable<ReadOutcome> ReadRequest(ClientSocket& client, ServerState& state,
+                                         HttpRequest* request, ApiReply* reply) {
+  const ServerOptions& options = state.options;
+  Parser parser;
+  parser.header_limit(static_cast<uint32_t>(options.max_header_bytes));
+  parser.body_limit(options.max_body_bytes);
+  const auto start = steady_clock::now();
+  client.SetDeadline(start + options.header_timeout);
+  auto [error, size] =
+      co_await http::async_read_header(client.socket(), client.buffer(), parser, kAwait);
+  client.ClearDeadline();
+  if (error) {
+    std::optional<ApiReply> fault = FaultOf(error, client, options);
+    if (!fault) co_return ReadOutcome::kClosed;
+    *reply = std::move(*fault);
+    co_return ReadOutcome::kReply;
+  }
+
+  const Fields& fields = parser.get();
+  request->head = fields.method() == http::verb::head;
+  request->http_1_0 = fields.version() < 11;
+  const std::string_view id = View(fields["x-request-id"]);
+  if (IsRequestId(id)) request->request_id = id;
+  request->match = state.router.Find(View(fields.method_string()), View(fields.target()));
+  std::optional<ApiReply> early = CheckHeader(fields, parser.chunked(), request->match);
+  if (early) {
+    // A body that is not read would be taken for the next request.
+    request->keep_alive = fields.keep_alive() && parser.is_done();
+    *reply = std::move(*early);
+    co_return ReadOutcome::kReply;
+  }
+  if (fields.count(http::field::expect) > 0 && !request->http_1_0 && !parser.is_done()) {
+    const bool written = co_await client.Write(kContinue, options.write_timeout);
+    if (!written) co_return ReadOutcome::kClosed;
+  }
+
+  parser.eager(true);
+  size_t charged = 0;
+  const auto body_start = steady_clock::now();
+  while (!parser.is_done()) {
+    client.SetDeadline(body_start + options.body_timeout +
+                       std::chrono::seconds(charged / kBodyBytesPerSecond));
+    std::tie(error, size) =
+        co_await http::async_read_some(client.socket(), client.buffer(), parser, kAwait);
+    client.ClearDeadline();
+    if (error) {
+      std::optional<ApiReply> fault = FaultOf(error, client, options);
+      if (!fault) co_return ReadOutcome::kClosed;
+      *reply = std::move(*fault);
+      co_return ReadOutcome::kReply;
+    }
+    const size_t held = parser.get().body().size();
+    const bool fits = request->charge.Grow(held - charged);
+    charged = held;
+    if (!fits) {
+      *reply = ErrorReply(Unavailable("the server holds too many request bodies; try again"));
+      co_return ReadOutcome::kReply;
+    }
+  }
+  request->keep_alive = fields.keep_alive();
+  request->body = std::move(parser.get().body());
+  co_return ReadOutcome::kRequest;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,51 @@
+// What the connections of one server share. Thread-safe, but for the options and executors, which
+// are fixed before the first connection. Outlives every connection: whoever owns it waits.
+#pragma once
+
+#include <atomic>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <unordered_map>
+#include <utility>
+
+#include "api/endpoint.h"
+#include "server/options.h"
+#include "server/router.h"
+
+namespace lockstep {
+
+class ClientSocket;
+
+struct ServerState {
+  ServerState(ServerOptions server_options, std::span<const Route> routes)
+      : options(std::move(server_options)),
+        router(routes),
+        io(options.io_threads),
+        workers(static_cast<size_t>(options.worker_threads)) {}
+
+  const ServerOptions options;
+  const Router router;
+  HttpCounters http;
+  std::atomic<bool> draining{false};
+  std::atomic<size_t> inflight_body_bytes{0};
+
+  ApiContext Context() {
+    const std::lock_guard lock(mutex);
+    return {model, draining.load(), &http};
+  }
+
+  std::mutex mutex;
+  std::condition_variable client_gone;
+  std::shared_ptr<const ServedModel> model;                                // by mutex
+  std::unordered_map<ClientSocket*, std::weak_ptr<ClientSocket>> clients;  // by mutex
+
+  // Last, so that they go first: what they hold unregisters itself above.
+  boost::asio::io_context io;
+  boost::asio::thread_pool workers;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,251 @@
+#include "server/session.h"
+
+#include <fmt/format.h>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/post.hpp>
+#include <chrono>
+#include <exception>
+#include <new>
+#include <random>
+#include <utility>
+#include <variant>
+
+#include "base/log.h"
+#include "server/response.h"
+
+namespace lockstep {
+namespace {
+
+namespace asio = boost::asio;
+
+constexpr std::string_view kKeepAliveComment = ": keep-alive\n\n";
+
+std::string NewUniqueId() {
+  thread_local std::mt19937_64 generator{[] {
+    std::random_device device;
+    std::seed_seq seed{device(), device(), device(), device()};
+    return std::mt19937_64(seed);
+  }()};
+  return fmt::format("{:016x}{:016x}", generator(), generator());
+}
+
+int64_t UnixNow() {
+  return std::chrono::duration_cast<std::chrono::seconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+}  // namespace
+
+// What an endpoint made of a request.
+struct Session::Work {
+  ApiReply reply;
+  std::unique_ptr<GenerationRun> run;  // null: `reply` is the answer
+  bool ready = false;                  // on the strand
+
+  void Do(const HttpRequest& request, const ApiContext& context, const ServerState& state,
+          const std::function<void()>& readable) {
+    try {
+      DoOrThrow(request, context, state, readable);
+    } catch (const std::bad_alloc&) {
+      reply = ErrorReply(Unavailable("there is not enough memory for this request now"));
+    } catch (const std::exception& exception) {
+      LogError("{}: {}", request.match.route->path, exception.what());
+      reply = ErrorReply(Internal("an unexpected error"));
+    }
+  }
+
+ private:
+  void DoOrThrow(const HttpRequest& request, const ApiContext& context, const ServerState& state,
+                 const std::function<void()>& readable) {
+    const ApiCall call{request.body, request.match.rest, NewUniqueId(), UnixNow()};
+    ApiResult result = request.match.route->handler(context, call);
+    if (ApiReply* made = std::get_if<ApiReply>(&result)) {
+      reply = std::move(*made);
+      return;
+    }
+    auto started = GenerationRun::Start(std::get<GenerationJob>(std::move(result)),
+                                        state.options.sink_events, readable);
+    if (started.ok()) {
+      run = std::move(started).value();
+    } else {
+      reply = ErrorReply(started.status());
+    }
+  }
+};
+
+void StartSession(asio::ip::tcp::socket socket, ServerState& state) {
+  ++state.http.connections;
+  auto client = ClientSocket::Create(std::move(socket), state);
+  const bool refuse =
+      state.http.connections_open.load() > static_cast<int64_t>(state.options.max_connections);
+  auto session = std::make_shared<Session>(client, state);
+  const auto executor = client->socket().get_executor();
+  asio::co_spawn(
+      executor,
+      [session, refuse]() -> asio::awaitable<void> {
+        return refuse ? session->Refuse() : session->Serve();
+      },
+      [session](const std::exception_ptr& exception) {
+        if (!exception) return;
+        try {
+          std::rethrow_exception(exception);
+        } catch (const std::exception& what) {
+          LogError("connection: {}", what.what());
+        }
+      });
+}
+
+asio::awaitable<void> Session::Refuse() {
+  HttpRequest request(state_);
+  const ApiReply reply = ErrorReply(Unavailable("too many connections; try again"));
+  const bool sent = co_await Send(reply, request);
+  static_cast<void>(sent);
+  if (!client_->gone()) co_await client_->Finish();
+}
+
+asio::awaitable<void> Session::Serve() {
+  bool more = true;
+  while (more) {
+    more = co_await client_->WaitForRequest(state_.options.idle_timeout);
+    if (!more) co_return;
+    more = co_await ServeOne();
+  }
+  if (!client_->gone()) co_await client_->Finish();
+}
+
+bool Session::KeepAlive(const HttpRequest& request) const {
+  return request.keep_alive && !state_.draining;
+}
+
+asio::awaitable<bool> Session::ServeOne() {
+  HttpRequest request(state_);
+  ApiReply reply;
+  const ReadOutcome outcome = co_await ReadRequest(*client_, state_, &request, &reply);
+  if (outcome == ReadOutcome::kClosed) co_return false;
+  bool more = false;
+  if (outcome == ReadOutcome::kReply) {
+    more = co_await Send(reply, request);
+    co_return more;
+  }
+  client_->StartWatch([this] {
+    ++state_.http.disconnects;
+    if (running_ != nullptr) running_->Cancel();
+  });
+  more = co_await Answer(request);
+  client_->StopWatch();
+  co_return more;
+}
+
+asio::awaitable<bool> Session::Answer(HttpRequest& request) {
+  const std::shared_ptr<Work> work = co_await Run(request);
+  // What the body took is free while the answer is made.
+  std::string().swap(request.body);
+  if (client_->gone()) co_return false;
+  bool more = false;
+  if (work->run == nullptr) {
+    more = co_await Send(work->reply, request);
+    co_return more;
+  }
+  running_ = work->run.get();
+  if (running_->stream()) {
+    more = co_await AnswerStream(*running_, request);
+  } else {
+    more = co_await AnswerWhole(*running_, request);
+  }
+  running_ = nullptr;
+  co_return more;
+}
+
+asio::awaitable<std::shared_ptr<Session::Work>> Session::Run(HttpRequest& request) {
+  auto work = std::make_shared<Work>();
+  const ApiContext context = state_.Context();
+  const std::function<void()> waker = client_->Waker();
+  if (!request.match.route->heavy) {
+    work->Do(request, context, state_, waker);
+    co_return work;
+  }
+  asio::post(state_.workers, [this, work, &request, &context, &waker] {
+    work->Do(request, context, state_, waker);
+    // The strand may resume, and end, the coroutine as soon as it is told: nothing of its frame is
+    // touched from here on.
+    const auto client = client_;
+    asio::post(client->socket().get_executor(), [client, work] {
+      work->ready = true;
+      client->Wake();
+    });
+  });
+  while (!work->ready) co_await client_->WaitForWake(std::nullopt);
+  co_return work;
+}
+
+asio::awaitable<bool> Session::AnswerWhole(GenerationRun& run, const HttpRequest& request) {
+  std::string none;
+  ApiReply reply;
+  while (!client_->gone()) {
+    const Status status = run.Drain(&none);
+    if (!status.ok() || run.done()) {
+      if (status.ok()) {
+        reply.body = run.writer().End();
+      } else {
+        reply = ErrorReply(status);
+      }
+      const bool more = co_await Send(reply, request);
+      co_return more;
+    }
+    co_await client_->WaitForWake(std::nullopt);
+  }
+  co_return false;
+}
+
+asio::awaitable<bool> Session::AnswerStream(GenerationRun& run, const HttpRequest& request) {
+  const bool chunked = !request.http_1_0;
+  ResponseHead head;
+  head.content_type = "text/event-stream; charset=utf-8";
+  head.headers = {{"Cache-Control", "no-cache"}, {"X-Accel-Buffering", "no"}};
+  if (!request.request_id.empty()) head.headers.emplace_back("X-Request-Id", request.request_id);
+  head.chunked = chunked;
+  head.keep_alive = KeepAlive(request) && chunked;
+  ++state_.http.responses[2];
+
+  std::string bytes = FormatHead(head);
+  std::string events = run.writer().Begin();
+  while (true) {
+    Status status = run.Drain(&events);
+    const bool over = !status.ok() || run.done();
+    if (over) events += status.ok() ? run.writer().End() : ErrorEvent(status);
+    if (!events.empty()) bytes += chunked ? FormatChunk(events) : events;
+    if (over && chunked) bytes += kLastChunk;
+    if (!bytes.empty()) {
+      const bool sent = co_await client_->Write(bytes, state_.options.write_timeout);
+      if (!sent) {
+        run.Cancel();
+        co_return false;
+      }
+    }
+    if (over) co_return status.ok() && head.keep_alive;
+    bytes.clear();
+    events.clear();
+    const bool woken = co_await client_->WaitForWake(state_.options.keep_alive_interval);
+    if (client_->gone()) co_return false;
+    if (!woken) events = kKeepAliveComment;
+  }
+}
+
+asio::awaitable<bool> Session::Send(const ApiReply& reply, const HttpRequest& request) {
+  ResponseHead head;
+  head.status = reply.status;
+  head.content_type = reply.content_type;
+  head.headers = reply.headers;
+  if (!request.request_id.empty()) head.headers.emplace_back("X-Request-Id", request.request_id);
+  if (reply.status != 204) head.content_length = reply.body.size();
+  head.keep_alive = KeepAlive(request);
+  ++state_.http.responses[reply.status / 100];
+  std::string bytes = FormatHead(head);
+  if (!request.head) bytes += reply.body;
+  const bool sent = co_await client_->Write(bytes, state_.options.write_timeout);
+  co_return sent&& head.keep_alive;
+}
+
+}  // namespace lockstep
