@@ -13,13 +13,18 @@ case "$preset" in
 esac
 
 cargo=$(tools/find_cargo.sh)
-# The Rust library is built by the first cargo on PATH, so make that the one that was chosen.
+options=(-DLOCKSTEP_CARGO="$cargo")
+# Checkouts that are never built at the same time may share what cargo built.
+if [ -n "${LOCKSTEP_CARGO_TARGET_DIR:-}" ]; then
+  options+=(-DLOCKSTEP_CARGO_TARGET_DIR="$LOCKSTEP_CARGO_TARGET_DIR")
+fi
+# cargo runs the first rustc on PATH: its own, not one of another toolchain.
 export PATH="${cargo%/*}:$PATH"
 
 stamp=$directory/.configured
-inputs=$(cat CMakePresets.json <(echo "$cargo ${CC:-} ${CXX:-} ${CXXFLAGS:-}") | sha256sum)
+inputs=$(cat CMakePresets.json <(echo "${options[*]} ${CC:-} ${CXX:-} ${CXXFLAGS:-}") | sha256sum)
 if [ ! -f "$directory/build.ninja" ] || [ "$(cat "$stamp" 2>/dev/null)" != "$inputs" ]; then
-  cmake --preset "$preset"
+  cmake --preset "$preset" "${options[@]}"
   echo "$inputs" >"$stamp"
 fi
 exec ninja -C "$directory" -j "${JOBS:-$(nproc)}" "$@"

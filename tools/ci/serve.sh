@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What a newcomer does first: `make serve`, the request it prints, Ctrl-C; then a second start, which
-# must be quick. Fails when the answer is empty or the server does not end cleanly.
+# What a newcomer does first: `make serve`, the request it prints, an end by signal; then a second
+# start, which must be quick. Fails when the answer is empty or the server does not end cleanly.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
