@@ -8,7 +8,7 @@
 // 1.5 * 2^23: adding it rounds to an integer, half to even, and leaves that in the low bits.
 constexpr float kRoundToInteger = 12582912.0f;
 
-// 2^x. +0 below -125.5, infinity from 128 on, NaN for NaN.
+// 2^x. +0 from -125.5 down, infinity from 128 on, NaN for NaN.
 LOCKSTEP_VEC V Exp2(V x) {
   // Max and Min give their second argument for a NaN.
   const V clamped = Min(Set1(128.0f), Max(Set1(-126.0f), x));
