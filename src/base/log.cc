@@ -37,6 +37,15 @@ spdlog::logger& Logger() {
 }  // namespace
 
 void SetLogLevel(LogLevel level) { Logger().set_level(ToSpdlog(level)); }
+
+LogLevel LogLevelFromName(std::string_view name) {
+  if (name == "debug") return LogLevel::kDebug;
+  if (name == "warning") return LogLevel::kWarning;
+  if (name == "error") return LogLevel::kError;
+  if (name == "off") return LogLevel::kOff;
+  return LogLevel::kInfo;
+}
+
 void LogLine(LogLevel level, std::string_view line) { Logger().log(ToSpdlog(level), line); }
 
 }  // namespace lockstep

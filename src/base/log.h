@@ -13,6 +13,8 @@ enum class LogLevel { kDebug, kInfo, kWarning, kError, kOff };
 
 // Lines below `level` are dropped. The default is kInfo.
 void SetLogLevel(LogLevel level);
+// "debug", "info", "warning", "error" or "off"; kInfo for anything else.
+LogLevel LogLevelFromName(std::string_view name);
 void LogLine(LogLevel level, std::string_view line);
 
 template <typename... Args>
