@@ -77,16 +77,28 @@ Fit ConvertScalar(GgufType type, const std::byte* at, T& out) {
 
 template <typename T>
 constexpr std::string_view kWanted = "";
+template <typename T>
+constexpr std::string_view kElement = "";
 template <>
 constexpr std::string_view kWanted<bool> = "bool";
 template <>
+constexpr std::string_view kElement<bool> = "bool";
+template <>
 constexpr std::string_view kWanted<float> = "a finite f32";
+template <>
+constexpr std::string_view kElement<float> = "f32";
 template <>
 constexpr std::string_view kWanted<int32_t> = "an integer in the range of i32";
 template <>
+constexpr std::string_view kElement<int32_t> = "integers in the range of i32";
+template <>
 constexpr std::string_view kWanted<uint32_t> = "an integer in the range of u32";
 template <>
+constexpr std::string_view kElement<uint32_t> = "integers in the range of u32";
+template <>
 constexpr std::string_view kWanted<int64_t> = "an integer in the range of i64";
+template <>
+constexpr std::string_view kElement<int64_t> = "integers in the range of i64";
 template <>
 constexpr std::string_view kWanted<uint64_t> = "an integer in the range of u64";
 
@@ -101,7 +113,7 @@ class KeyReader {
     if (entry_ == nullptr) return Missing(kWanted<T>);
     if (GgufScalarBytes(entry_->type) == 0) return WrongType(kWanted<T>);
     T value{};
-    LOCKSTEP_RETURN_IF_ERROR(Element(entry_->type, 0, value));
+    LOCKSTEP_RETURN_IF_ERROR(Element(entry_->type, 0, kWanted<T>, value));
     if constexpr (std::is_same_v<T, float>) {
       if (!std::isfinite(value))
         return Error(fmt::format("expected a finite f32, found {}", value));
@@ -117,7 +129,7 @@ class KeyReader {
 
   template <typename T>
   Result<std::vector<T>> Array() const {
-    const std::string wanted = fmt::format("an array, each element {}", kWanted<T>);
+    const std::string wanted = fmt::format("an array of {}", kElement<T>);
     if (entry_ == nullptr) return Missing(wanted);
     if (entry_->type != GgufType::kArray) return WrongType(wanted);
     std::vector<T> values;
@@ -127,7 +139,7 @@ class KeyReader {
     values.reserve(entry_->count);
     for (uint64_t i = 0; i < entry_->count; ++i) {
       T value{};
-      LOCKSTEP_RETURN_IF_ERROR(Element(entry_->element_type, i, value));
+      LOCKSTEP_RETURN_IF_ERROR(Element(entry_->element_type, i, wanted, value));
       values.push_back(value);
     }
     return values;
@@ -163,19 +175,19 @@ class KeyReader {
   }
 
   template <typename T>
-  Status Element(GgufType type, uint64_t index, T& out) const {
+  Status Element(GgufType type, uint64_t index, std::string_view wanted, T& out) const {
     const std::byte* at = entry_->raw.data() + index * GgufScalarBytes(type);
     switch (ConvertScalar(type, at, out)) {
       case Fit::kFits:
         return OkStatus();
       case Fit::kWrongType:
-        return WrongType(kWanted<T>);
+        return WrongType(wanted);
       case Fit::kOutOfRange:
         break;
     }
     const std::string where =
         entry_->type == GgufType::kArray ? fmt::format(" at element {}", index) : std::string();
-    return Error(fmt::format("expected {}, found {}{}", kWanted<T>, NumberText(type, at), where));
+    return Error(fmt::format("expected {}, found {}{}", wanted, NumberText(type, at), where));
   }
 
   static std::string NumberText(GgufType type, const std::byte* at) {

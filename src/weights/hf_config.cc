@@ -14,7 +14,7 @@
 namespace lockstep {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = nlohmann::json;
 
 constexpr uint64_t kMaxConfigBytes = 64 << 20;
 

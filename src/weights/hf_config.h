@@ -30,11 +30,11 @@ class HfConfig {
   // `file` is for messages.
   static Result<HfConfig> Parse(std::string_view text, std::string_view file);
 
-  const nlohmann::ordered_json& json() const { return *json_; }
+  const nlohmann::json& json() const { return *json_; }
   const std::string& file() const { return file_; }
 
-  bool Has(std::string_view key) const;  // present and not null
-  std::vector<std::string> Keys() const;
+  bool Has(std::string_view key) const;   // present and not null
+  std::vector<std::string> Keys() const;  // ascending
 
   // The object under `key`, sharing this document.
   Result<HfConfig> GetObject(std::string_view key) const;
@@ -65,16 +65,15 @@ class HfConfig {
   Status Error(std::string_view key, std::string_view what) const;
 
  private:
-  HfConfig(std::string file, std::string prefix,
-           std::shared_ptr<const nlohmann::ordered_json> json);
-  const nlohmann::ordered_json* Find(std::string_view key) const;  // null when absent or null
-  Result<const nlohmann::ordered_json*> Need(std::string_view key) const;
+  HfConfig(std::string file, std::string prefix, std::shared_ptr<const nlohmann::json> json);
+  const nlohmann::json* Find(std::string_view key) const;  // null when absent or null
+  Result<const nlohmann::json*> Need(std::string_view key) const;
   Status WrongType(std::string_view key, std::string_view expected,
-                   const nlohmann::ordered_json& actual) const;
+                   const nlohmann::json& actual) const;
 
   std::string file_;
   std::string prefix_;  // "text_config." inside an object, empty at the top
-  std::shared_ptr<const nlohmann::ordered_json> json_;
+  std::shared_ptr<const nlohmann::json> json_;
 };
 
 }  // namespace lockstep

@@ -77,18 +77,17 @@ std::string InspectText(const Checkpoint& checkpoint, const InspectOptions& opti
     line("format: {}", CheckpointKindName(checkpoint.kind()));
   }
   for (const Json& file : document["files"]) {
-    if (document["files"].size() > 1) {
-      line("  {}", Printable(file.get_ref<const std::string&>(), std::string::npos));
+    line("\nfile: {}", Printable(file["path"].get_ref<const std::string&>(), std::string::npos));
+    if (!file.contains("metadata")) continue;
+    for (const auto& item : file["metadata"].items()) {
+      line("  {:<42} {}", Printable(item.key()), AsText(item.value()));
     }
   }
-  const Json& metadata = document["metadata"];
-  line("\nmetadata: {} keys", metadata.size());
-  for (const auto& item : metadata.items()) {
-    const std::string key = Printable(item.key());
-    if (checkpoint.gguf() != nullptr) {
-      line("  {:<42} {:<24} {}", key, TypeColumn(item.value()), AsText(item.value()["value"]));
-    } else {
-      line("  {:<42} {}", key, AsText(item.value()));
+  if (document.contains("metadata")) {
+    line("\nmetadata: {} keys", document["metadata"].size());
+    for (const auto& item : document["metadata"].items()) {
+      line("  {:<42} {:<24} {}", Printable(item.key()), TypeColumn(item.value()),
+           AsText(item.value()["value"]));
     }
   }
   if (document.contains("config")) {

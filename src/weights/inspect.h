@@ -17,9 +17,9 @@ struct InspectOptions {
 
 // For a person: lines ending in '\n', valid UTF-8, control characters escaped.
 std::string InspectText(const Checkpoint& checkpoint, const InspectOptions& options = {});
-// For a program: one JSON object {path, kind, metadata, tensors, totals, ...} and a '\n'. Arrays
-// and strings are shortened to an object {"count" or "bytes", "first"}; bytes that are not UTF-8
-// become U+FFFD.
+// For a program: one JSON object {path, kind, files, metadata, tensors, totals, ...} and a '\n'.
+// Arrays and strings are shortened to an object {"count" or "bytes", "first"}; bytes that are not
+// UTF-8 become U+FFFD.
 std::string InspectJson(const Checkpoint& checkpoint, const InspectOptions& options = {});
 
 }  // namespace lockstep

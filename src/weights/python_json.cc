@@ -12,7 +12,7 @@
 namespace lockstep {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = nlohmann::json;
 
 // The JSON parser knows no NaN: each such word goes through it as a string that starts with a zero
 // byte, and becomes a number afterwards.

@@ -13,6 +13,6 @@ namespace lockstep {
 inline constexpr int kMaxJsonDepth = 64;
 
 // Errors: kDataLoss with the position, for text that is not JSON or nests too deep.
-Result<nlohmann::ordered_json> ParsePythonJson(std::string_view text);
+Result<nlohmann::json> ParsePythonJson(std::string_view text);
 
 }  // namespace lockstep
