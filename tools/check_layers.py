@@ -36,18 +36,17 @@ ALLOWED = {
     "executor/cpu": ["executor", "executor/executor.h", "model", "sampling", "quant", "weights",
                      "cache/codec", "kernels", "platform", "core", "base"],
     "engine": ["executor/executor.h", "cache", "text", "grammar", "core", "base"],
-    "engine/testing": ["engine", "executor/executor.h", "executor/fake", "cache", "text", "core",
-                       "base"],
     "api": ["engine", "text", "grammar", "core", "base"],
     "server": ["api", "engine", "core", "base"],
     "apps": ANYTHING,
 }
 
-# What a unit's tests (foo_test.cc) may include besides: the fake executor and helpers for tests.
+# What a unit's tests (foo_test.cc, and the helpers in its folder testing/) may include besides. The
+# helpers may be included by tests alone.
 ALLOWED_IN_TESTS = {
-    "engine": ["engine/testing", "executor/fake"],
-    "api": ["engine/testing", "executor/fake"],
-    "server": ["engine/testing", "executor/fake", "text"],
+    "engine": ["executor/fake"],
+    "api": ["executor/fake"],
+    "server": ["executor/fake", "text"],
 }
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
@@ -64,7 +63,7 @@ def unit_of(path):
 
 
 def is_test(path):
-    return path.endswith("_test.cc")
+    return path.endswith("_test.cc") or "/testing/" in path
 
 
 def check(src):
@@ -93,7 +92,9 @@ def check(src):
             if "/" not in included or not (src / included.split("/")[0]).is_dir():
                 continue  # not of this tree: a library's header or a generated one
             target = unit_of(included)
-            if target not in allowed:
+            if "/testing/" in included and not is_test(path):
+                faults.append(f"{path}:{number}: only tests may include {included}")
+            elif target not in allowed:
                 faults.append(f"{path}:{number}: {unit} may not include {included}"
                               f" ({target or 'unknown folder'})")
     return faults
@@ -116,6 +117,9 @@ def self_test():
         "cache/codec/q8.h": '#include "core/types.h"\n',
         "engine/engine.h": '#include "executor/executor.h"\n#include "cache/kv_manager.h"\n',
         "engine/engine_test.cc": '#include "executor/fake/fake.h"\n',
+        "engine/testing/testing.h": '#include "executor/fake/fake.h"\n',
+        "engine/helped_test.cc": '#include "engine/testing/testing.h"\n',
+        "engine/bad_helper.cc": '#include "engine/testing/testing.h"\n',
         "engine/bad.cc": '  #  include "executor/fake/fake.h"\n',
         "engine/bad_test.cc": '#include "executor/cpu/cpu.h"\n',
         "engine/bad_store.cc": '#include "cache/kinds/paged.h"\n',
@@ -124,7 +128,7 @@ def self_test():
         "unknown/x.h": "",
     }
     expected = {"base/bad.cc", "model/bad.cc", "engine/bad.cc", "engine/bad_test.cc",
-                "engine/bad_store.cc", "server/bad.cc", "unknown/x.h"}
+                "engine/bad_store.cc", "engine/bad_helper.cc", "server/bad.cc", "unknown/x.h"}
     with tempfile.TemporaryDirectory() as folder:
         src = pathlib.Path(folder, "src")
         for path, text in tree.items():
