@@ -1,0 +1,51 @@
+#if defined(__x86_64__)
+
+#include <immintrin.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+
+#include "kernels/generic/gemm_layout.h"
+#include "kernels/generic/inline.h"
+#include "kernels/isa/tables.h"
+
+// GCC 12's intrinsics begin from registers that they leave undefined on purpose.
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+
+// Everything that is compiled for the instruction set is below; no header follows.
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")
+
+namespace lockstep::kernels::avx512 {
+namespace {
+
+#include "kernels/isa/avx512/vec-inl.h"
+
+#include "kernels/isa/avx512/gemm_words-inl.h"
+
+#include "kernels/isa/avx512/gemm_dots-inl.h"
+
+#include "kernels/generic/gemm_store-inl.h"
+
+#include "kernels/generic/gemm_int-inl.h"
+
+#include "kernels/generic/gemm_float-inl.h"
+
+#include "kernels/generic/gemm_quantize-inl.h"
+
+}  // namespace
+}  // namespace lockstep::kernels::avx512
+
+#pragma GCC pop_options
+
+namespace lockstep::kernels::avx512 {
+
+GemmKernels Gemm() { return {Quantize, GemmInt, GemmFloat}; }
+
+}  // namespace lockstep::kernels::avx512
+
+#endif
