@@ -1,0 +1,125 @@
+#include "quant/packed_weights.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "base/half.h"
+#include "kernels/generic/gemm_layout.h"
+
+namespace lockstep::quant {
+namespace {
+
+using kernels::kPanel;
+using kernels::PackedMatrix;
+using kernels::WeightCode;
+
+void StoreCodes(const Group (&groups)[kPanel], const PackedMatrix& w, std::byte* out) {
+  const auto byte_at = [&](int32_t chunk, int32_t output, int32_t i) -> std::byte& {
+    return out[(chunk * kPanel + output) * 4 + i];
+  };
+  for (int32_t j = 0; j < kPanel; ++j) {
+    const int8_t* codes = groups[j].codes;
+    if (w.code == WeightCode::kU4) {
+      for (int32_t c = 0; c < 4; ++c) {
+        for (int32_t i = 0; i < 4; ++i) {
+          byte_at(c, j, i) = static_cast<std::byte>(codes[4 * c + i] | codes[16 + 4 * c + i] << 4);
+        }
+      }
+    } else {
+      for (int32_t c = 0; c < w.group / 4; ++c) std::memcpy(&byte_at(c, j, 0), codes + 4 * c, 4);
+    }
+  }
+}
+
+// 16 constants, one an output, as f16 or f32.
+void StoreConstants(const Group (&groups)[kPanel], float Group::* member, bool f32,
+                    std::byte* out) {
+  for (int32_t j = 0; j < kPanel; ++j) {
+    const float value = groups[j].*member;
+    const uint16_t half = F32ToF16(value);
+    if (f32) {
+      std::memcpy(out + j * 4, &value, 4);
+    } else {
+      std::memcpy(out + j * 2, &half, 2);
+    }
+  }
+}
+
+}  // namespace
+
+Result<PackedWeights> PackedWeights::Allocate(const Source& source, bool f32) {
+  if (source.k % source.format->block_elements != 0) {
+    return InvalidArgument("a row of " + std::to_string(source.k) +
+                           " weights is no whole number of " + std::string(source.format->name) +
+                           " blocks");
+  }
+  PackedWeights packed;
+  packed.matrix_ = source.format->packed;
+  if (f32 && source.format->integer()) packed.matrix_ = PackedMatrix{.code = WeightCode::kF32};
+  packed.matrix_.n = source.n;
+  packed.matrix_.k = source.k;
+  packed.matrix_.panel_bytes = kernels::PanelBytes(packed.matrix_);
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      packed.buffer_,
+      Buffer::Allocate(packed.matrix_.panel_bytes * packed.matrix_.panels(), "packed weights"));
+  packed.matrix_.data = packed.buffer_.data();
+  return packed;
+}
+
+void PackedWeights::PackPanels(const Source& source, int32_t begin, int32_t end) {
+  for (int32_t panel = begin; panel < end; ++panel) {
+    std::byte* out = buffer_.data() + panel * matrix_.panel_bytes;
+    if (kernels::IsIntegerCode(matrix_.code)) {
+      PackIntegerPanel(source, panel, out);
+    } else {
+      PackFloatPanel(source, panel, out);
+    }
+  }
+}
+
+void PackedWeights::PackIntegerPanel(const Source& source, int32_t panel, std::byte* out) const {
+  const size_t code_bytes = kernels::GroupCodeBytes(matrix_.code, matrix_.group);
+  const size_t constant_bytes = kPanel * (matrix_.f32_scales ? 4 : 2);
+  Group groups[kPanel];
+  for (int32_t g = 0; g < source.k / matrix_.group; ++g) {
+    for (int32_t j = 0; j < kPanel; ++j) {
+      const int32_t output = panel * kPanel + j;
+      // Padding: a scale of zero makes whatever the codes are vanish.
+      groups[j] = Group{};
+      if (output < source.n) source.format->unpack(source.Row(output), g, &groups[j]);
+    }
+    StoreCodes(groups, matrix_, out);
+    StoreConstants(groups, &Group::scale, matrix_.f32_scales, out + code_bytes);
+    if (matrix_.has_min) {
+      StoreConstants(groups, &Group::minimum, matrix_.f32_scales,
+                     out + code_bytes + constant_bytes);
+    }
+    out += kernels::GroupBytes(matrix_);
+  }
+}
+
+void PackedWeights::PackFloatPanel(const Source& source, int32_t panel, std::byte* out) const {
+  const size_t element = kernels::FloatBytes(matrix_.code);
+  const bool expand = source.format->packed.code != matrix_.code;
+  std::vector<float> expanded(expand ? source.k : 0);
+  for (int32_t j = 0; j < kPanel; ++j) {
+    const int32_t output = panel * kPanel + j;
+    if (output >= source.n) continue;  // the buffer came zeroed
+    const std::byte* row = source.Row(output);
+    if (expand) {
+      source.format->expand(row, source.k / source.format->block_elements, expanded.data());
+      row = reinterpret_cast<const std::byte*>(expanded.data());
+    }
+    for (int32_t k = 0; k < source.k; ++k) {
+      std::memcpy(out + (size_t(k) * kPanel + j) * element, row + k * element, element);
+    }
+  }
+}
+
+void ExpandRow(const Source& source, int32_t row, float* out) {
+  source.format->expand(source.Row(row), source.k / source.format->block_elements, out);
+}
+
+}  // namespace lockstep::quant
