@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -35,7 +36,10 @@ class ChatTemplate {
   // tojson. Errors: kInvalidArgument: the JSON is malformed, or the template raised (then the
   // message is the template's own and param() is "messages"), or it failed for this input (with the
   // line); kResourceExhausted: the bound on time or size was met.
-  Result<std::string> Render(std::string_view context_json) const;
+  // `unix_time` is what strftime_now tells, in seconds since 1970, in the machine's time zone;
+  // unset, the clock.
+  Result<std::string> Render(std::string_view context_json,
+                             std::optional<int64_t> unix_time = {}) const;
 
   const std::string& source() const { return source_; }
 
