@@ -30,10 +30,12 @@ LOCKSTEP_VEC M FirstN(int n) {
 
 LOCKSTEP_VEC V Load(const float* p) { return {_mm256_loadu_ps(p), _mm256_loadu_ps(p + 8)}; }
 LOCKSTEP_VEC V LoadHalf(const float* p) { return {_mm256_loadu_ps(p), _mm256_setzero_ps()}; }
+// Through memory: a masked load may take a fault's slow path near the end of a page, and an emulator
+// may read all of it.
 LOCKSTEP_VEC V LoadN(const float* p, int n) {
-  const M m = FirstN(n);
-  return {_mm256_maskload_ps(p, _mm256_castps_si256(m.lo)),
-          _mm256_maskload_ps(p + 8, _mm256_castps_si256(m.hi))};
+  float lanes[16] = {};
+  for (int i = 0; i < n; ++i) lanes[i] = p[i];
+  return Load(lanes);
 }
 LOCKSTEP_VEC void Store(float* p, V v) {
   _mm256_storeu_ps(p, v.lo);
@@ -41,9 +43,9 @@ LOCKSTEP_VEC void Store(float* p, V v) {
 }
 LOCKSTEP_VEC void StoreHalf(float* p, V v) { _mm256_storeu_ps(p, v.lo); }
 LOCKSTEP_VEC void StoreN(float* p, V v, int n) {
-  const M m = FirstN(n);
-  _mm256_maskstore_ps(p, _mm256_castps_si256(m.lo), v.lo);
-  _mm256_maskstore_ps(p + 8, _mm256_castps_si256(m.hi), v.hi);
+  float lanes[16];
+  Store(lanes, v);
+  for (int i = 0; i < n; ++i) p[i] = lanes[i];
 }
 
 LOCKSTEP_VEC __m256 WidenBf16(const uint16_t* p) {
