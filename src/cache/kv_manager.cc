@@ -110,7 +110,8 @@ void KvManager::Reserve(CacheSlot id, int64_t end) {
     std::vector<BlockId>& blocks = slot.blocks[g];
     const auto wanted = static_cast<size_t>(groups_[g].policy->TableBlocks(end));
     while (blocks.size() < wanted) blocks.push_back(groups_[g].pool.Take());
-    slot.table[g] = blocks;
+    // A step that failed may have had a longer span.
+    slot.table[g] = std::span(blocks).first(wanted);
   }
 }
 

@@ -46,7 +46,8 @@ class KvManager {
   // REQUIRES: tokens >= 1.
   std::optional<CacheSlot> Admit(int64_t tokens);
 
-  // Makes the block tables cover [0, end). REQUIRES: end is at most what was admitted.
+  // Makes the block tables cover exactly [0, end). Blocks taken for a larger end are kept for
+  // later. REQUIRES: end is at most what was admitted.
   void Reserve(CacheSlot slot, int64_t end);
 
   // One table a cache group. Stays valid until the slot's next Reserve or Release.
@@ -73,7 +74,7 @@ class KvManager {
     bool admitted = false;
     int64_t tokens = 0;                           // admitted worst case
     std::vector<std::vector<BlockId>> blocks;     // [group][entry]
-    std::vector<std::span<const BlockId>> table;  // views of `blocks`
+    std::vector<std::span<const BlockId>> table;  // views of the beginning of `blocks`
   };
 
   KvManager(std::vector<Group> groups, int32_t max_tokens);
