@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# tools/ci/sanitize.sh asan|tsan: builds that preset's tests and runs them. asan takes all unit
-# tests, tsan those of the folders with threads of their own.
+# tools/ci/sanitize.sh asan|tsan: builds that preset's tests and runs them. asan takes the unit tests
+# and those of hostile files and failing parts, tsan those of the folders with threads of their own.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 preset=${1:?usage: tools/ci/sanitize.sh asan|tsan}
 case "$preset" in
-  asan) labels=(unit) ;;
-  tsan) labels=(platform engine) ;;
+  asan) labels=(unit fuzz faults) ;;
+  tsan) labels=(platform engine faults) ;;
   *) echo "sanitize: no such preset: $preset" >&2 && exit 1 ;;
 esac
 
