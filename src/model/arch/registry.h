@@ -1,0 +1,21 @@
+// The architectures that can be loaded, by the names that checkpoints call them.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "model/model.h"
+
+namespace lockstep {
+
+struct Architecture {
+  std::string_view gguf;  // general.architecture
+  std::string_view hf;    // the entry of "architectures" in config.json
+  Result<std::unique_ptr<Model>> (*load)(std::shared_ptr<const Checkpoint> checkpoint,
+                                         ComputeClass compute_class, ThreadPool* pool);
+};
+
+std::span<const Architecture> Architectures();
+
+}  // namespace lockstep
