@@ -1,0 +1,113 @@
+#include "apps/serving/loaded_model.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "apps/common/gguf_vocabulary_from_file.h"
+#include "base/log.h"
+#include "executor/cpu/cpu_executor.h"
+#include "platform/memory.h"
+#include "weights/checkpoint.h"
+
+namespace lockstep {
+namespace {
+
+constexpr double kBytesPerGib = 1024.0 * 1024.0 * 1024.0;
+
+Result<std::shared_ptr<const Tokenizer>> LoadTokenizer(const Checkpoint& checkpoint) {
+  if (checkpoint.gguf() != nullptr) {
+    LOCKSTEP_ASSIGN_OR_RETURN(const GgufVocabulary vocabulary,
+                              GgufVocabularyFromMetadata(checkpoint.gguf()->metadata()));
+    auto tokenizer = Tokenizer::FromGguf(vocabulary);
+    if (!tokenizer.ok()) return tokenizer.status().WithContext(checkpoint.path());
+    return tokenizer;
+  }
+  return Tokenizer::FromHfFolder(checkpoint.path());
+}
+
+// Null when the checkpoint has no template.
+Result<std::shared_ptr<const ChatTemplate>> LoadChatTemplate(const Checkpoint& checkpoint,
+                                                             const Tokenizer& tokenizer) {
+  std::string source = tokenizer.chat_template().value_or("");
+  if (checkpoint.gguf() != nullptr) {
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        source, checkpoint.gguf()->metadata().GetStringOr("tokenizer.chat_template", ""));
+  }
+  if (source.empty()) return std::shared_ptr<const ChatTemplate>();
+  auto compiled = ChatTemplate::Compile(
+      source, {std::string(tokenizer.bos_text()), std::string(tokenizer.eos_text())});
+  if (!compiled.ok()) return compiled.status().WithContext(checkpoint.path() + ": chat template");
+  return compiled;
+}
+
+// The union of what the tokenizer's files and the model's configuration call an end.
+Result<std::vector<TokenId>> EndOfSequenceIds(const Checkpoint& checkpoint,
+                                              const Tokenizer& tokenizer, int32_t vocab_size) {
+  std::set<TokenId> ids(tokenizer.eos_ids().begin(), tokenizer.eos_ids().end());
+  if (checkpoint.config() != nullptr) {
+    LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<int32_t> configured, checkpoint.HfEosTokenIds());
+    ids.insert(configured.begin(), configured.end());
+  }
+  // Some checkpoints name ids that their embedding does not have; they can never be sampled.
+  std::erase_if(ids, [&](TokenId id) { return id < 0 || id >= vocab_size; });
+  return std::vector<TokenId>(ids.begin(), ids.end());
+}
+
+int64_t KvBudget(const ModelOptions& options, const ExecutorInfo& info) {
+  if (options.kv_gib > 0) return static_cast<int64_t>(options.kv_gib * kBytesPerGib);
+  int64_t per_row = 0;
+  for (const CacheGroupSpec& group : info.cache_groups) {
+    per_row += (info.max_context + group.block_tokens - 1) / group.block_tokens * group.block_bytes;
+  }
+  return std::min(per_row * options.max_rows, AvailableMemory() / 2);
+}
+
+std::string NameOf(const std::string& path) {
+  std::filesystem::path p(path);
+  if (!p.has_filename()) p = p.parent_path();  // a trailing slash
+  return p.extension() == ".gguf" ? p.stem().string() : p.filename().string();
+}
+
+}  // namespace
+
+Result<LoadedModel> LoadForServing(const ModelOptions& options,
+                                   std::function<void(const Status&)> on_fatal) {
+  LOCKSTEP_RETURN_IF_ERROR(kernels::SelectTable(""));
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::shared_ptr<const Checkpoint> checkpoint,
+                            Checkpoint::Open(options.model));
+  LoadedModel loaded;
+  loaded.id = NameOf(options.model);
+  LOCKSTEP_ASSIGN_OR_RETURN(loaded.tokenizer, LoadTokenizer(*checkpoint));
+  LOCKSTEP_ASSIGN_OR_RETURN(loaded.chat_template, LoadChatTemplate(*checkpoint, *loaded.tokenizer));
+
+  CpuExecutorOptions cpu;
+  cpu.threads = options.threads > 0 ? options.threads : AvailableCores();
+  cpu.compute = options.compute == "f32"    ? ComputeClass::kF32
+                : options.compute == "int8" ? ComputeClass::kInt8
+                                            : ComputeClass::kAuto;
+  const std::string kv = !options.kv.empty()        ? options.kv
+                         : options.compute == "f32" ? "f32"
+                                                    : "bf16";
+  cpu.kv = kv == "f32" ? kernels::KvCodec::kF32 : kernels::KvCodec::kBF16;
+  cpu.max_context = options.context;
+  cpu.max_step_tokens = std::max(options.step_tokens, options.max_rows);
+  cpu.max_step_rows = options.max_rows;
+  LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<Executor> executor, MakeCpuExecutor(checkpoint, cpu));
+
+  EngineOptions engine;
+  LOCKSTEP_ASSIGN_OR_RETURN(engine.eos_ids, EndOfSequenceIds(*checkpoint, *loaded.tokenizer,
+                                                             executor->info().vocab_size));
+  engine.kv_bytes = KvBudget(options, executor->info());
+  engine.max_rows = options.max_rows;
+  engine.step_tokens = cpu.max_step_tokens;
+  engine.on_fatal = std::move(on_fatal);
+  LogInfo("{}: {}, {} MiB of weights, {} MiB of KV cache, context {}, {} threads, {}", loaded.id,
+          executor->info().fingerprint, executor->info().weight_bytes >> 20, engine.kv_bytes >> 20,
+          executor->info().max_context, cpu.threads, kernels::Table().isa);
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      loaded.engine, Engine::Create(std::move(executor), loaded.tokenizer, std::move(engine)));
+  return loaded;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,29 @@
+// LoadedModel: everything that serving one checkpoint needs, put together: tokenizer, chat
+// template, and an engine over this machine's CPU. Not thread-safe to load; its parts say for
+// themselves.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "apps/serving/model_options.h"
+#include "base/status.h"
+#include "engine/engine.h"
+#include "text/chat_template.h"
+#include "text/tokenizer.h"
+
+namespace lockstep {
+
+struct LoadedModel {
+  std::string id;  // the file's or folder's name
+  std::shared_ptr<const Tokenizer> tokenizer;
+  std::shared_ptr<const ChatTemplate> chat_template;  // null when the checkpoint has none
+  std::unique_ptr<Engine> engine;
+};
+
+// Errors name the file and the tensor, key or flag at fault. `on_fatal` as EngineOptions::on_fatal.
+Result<LoadedModel> LoadForServing(const ModelOptions& options,
+                                   std::function<void(const Status&)> on_fatal = {});
+
+}  // namespace lockstep

@@ -1,0 +1,27 @@
+// The options that every command taking a model shares, and their flags.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace CLI {
+class App;
+}
+
+namespace lockstep {
+
+struct ModelOptions {
+  std::string model;             // path of a GGUF file or a Hugging Face folder
+  int32_t threads = 0;           // 0: every core this process may use
+  std::string compute = "auto";  // auto, int8, f32
+  std::string kv;                // bf16, f32; empty: f32 with --compute f32, else bf16
+  int32_t context = 0;           // 0: the model's own
+  int32_t max_rows = 64;
+  int32_t step_tokens = 512;
+  double kv_gib = 0;  // 0: as much as the rows can use, at most half of the free memory
+};
+
+// The model as --model (REQUIRED) or, when `positional`, as the first argument.
+void AddModelOptions(CLI::App* command, bool positional, ModelOptions* options);
+
+}  // namespace lockstep
