@@ -1,0 +1,103 @@
+// The promise, shown: the bytes of an answer are the same alone and among any neighbours, however
+// its prompt is cut, whenever it joins, with any number of threads and on every instruction set.
+// And the check can fail: a kernel whose arithmetic depends on the number of rows is caught.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "workload.h"
+
+namespace lockstep {
+namespace {
+
+constexpr int32_t kRequests = 64;
+
+std::string SmolLm2() {
+  if (const char* path = std::getenv("LOCKSTEP_MODEL")) return path;
+  const char* cache = std::getenv("LOCKSTEP_CACHE");
+  const std::string base =
+      cache != nullptr ? cache : std::string(std::getenv("HOME")) + "/.cache/lockstep";
+  return base + "/models/SmolLM2-135M-Instruct.Q4_1.gguf";
+}
+
+std::string Tiny(const std::string& name) {
+  return std::string(LOCKSTEP_SOURCE_DIR) + "/tests/conformance/checkpoints/" + name;
+}
+
+const kernels::KernelTable& Best() { return *kernels::SupportedTables().front(); }
+
+// Indices of the answers that differ.
+std::vector<size_t> Differences(const std::vector<std::string>& a,
+                                const std::vector<std::string>& b) {
+  EXPECT_EQ(a.size(), b.size());
+  std::vector<size_t> different;
+  for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
+    if (a[i] != b[i]) different.push_back(i);
+  }
+  return different;
+}
+
+void ExpectTheSameTogether(const std::string& model, int32_t vocab_size, int32_t longest_prompt,
+                           const std::vector<const kernels::KernelTable*>& tables) {
+  const auto requests = MixedRequests(kRequests, vocab_size, longest_prompt, 11);
+  const auto alone = Serve(model, {.kernels = &Best(), .alone = true}, requests);
+  ASSERT_EQ(alone.size(), requests.size());
+  const std::vector<size_t> none;
+  for (const kernels::KernelTable* table : tables) {
+    for (int32_t threads : {1, 2}) {
+      for (uint64_t cuts_and_order : {0, 1, 2}) {
+        SCOPED_TRACE(std::string(table->isa) + ", threads " + std::to_string(threads) + ", cuts " +
+                     std::to_string(cuts_and_order));
+        const auto together =
+            Serve(model, {.kernels = table, .threads = threads, .cuts_and_order = cuts_and_order},
+                  requests);
+        EXPECT_EQ(Differences(alone, together), none);
+      }
+    }
+  }
+}
+
+class TinyModels : public testing::TestWithParam<const char*> {};
+
+TEST_P(TinyModels, EveryIsaThreadCountAndCutGivesTheSameBytes) {
+  ExpectTheSameTogether(Tiny(GetParam()), 256, 120, kernels::SupportedTables());
+}
+
+INSTANTIATE_TEST_SUITE_P(All, TinyModels,
+                         testing::Values("tiny-llama-bf16", "tiny-llama-f32", "tiny-llama-f16"));
+
+TEST(RealModel, TheSameBytesAloneAndTogether) {
+  ExpectTheSameTogether(SmolLm2(), 49152, 400, {&Best()});
+}
+
+// Multiplies one row as it should, several with their sums over K cut in two: the kind of tuning by
+// row count that makes an answer depend on its neighbours.
+kernels::KernelTable honest;
+void SplitWhenSeveral(const kernels::PackedMatrix& w, const float* x, int64_t x_stride,
+                      const kernels::GemmRange& range, const kernels::GemmEpilogue& epilogue,
+                      float* out, int64_t out_stride, void* scratch) {
+  honest.gemm.gemm_float(w, x, x_stride, range, epilogue, out, out_stride, scratch);
+  if (range.row_end - range.row_begin == 1) return;
+  for (int32_t t = range.row_begin; t < range.row_end; ++t) {
+    for (int32_t n = range.panel_begin * kernels::kPanel; n < range.panel_end * kernels::kPanel;
+         ++n) {
+      float& y = out[t * out_stride + n];
+      y = (y + 1.0f) - 1.0f;  // a rounding that one row alone does not have
+    }
+  }
+}
+
+TEST(Inverse, AKernelThatDependsOnTheRowsIsCaught) {
+  honest = Best();
+  kernels::KernelTable crooked = honest;
+  crooked.gemm.gemm_float = SplitWhenSeveral;
+  const auto requests = MixedRequests(kRequests, 256, 120, 11);
+  const std::string model = Tiny("tiny-llama-f32");
+  const auto alone = Serve(model, {.kernels = &crooked, .alone = true}, requests);
+  const auto together = Serve(model, {.kernels = &crooked, .cuts_and_order = 1}, requests);
+  EXPECT_FALSE(Differences(alone, together).empty());
+}
+
+}  // namespace
+}  // namespace lockstep
