@@ -21,6 +21,9 @@ fi
 # cargo runs the first rustc on PATH: its own, not one of another toolchain.
 export PATH="${cargo%/*}:$PATH"
 
+# What the compiler cache holds fits every checkout, wherever it lies.
+export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
+
 stamp=$directory/.configured
 inputs=$(cat CMakePresets.json <(echo "${options[*]} ${CC:-} ${CXX:-} ${CXXFLAGS:-}") | sha256sum)
 if [ ! -f "$directory/build.ninja" ] || [ "$(cat "$stamp" 2>/dev/null)" != "$inputs" ]; then
