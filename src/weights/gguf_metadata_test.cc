@@ -128,8 +128,8 @@ TEST_F(GgufMetadataTest, ArrayElementsMustBeInRange) {
   b.Key("k", GgufType::kArray).Array(GgufType::kI32, 2).Number("e", 3).Number("e", -4);
   ExpectError(
       Read(b).GetU32Array("k"), StatusCode::kDataLoss,
-      "m.gguf: metadata key 'k': expected an integer in the range of u32, found -4 (i32) at "
-      "element 1");
+      "m.gguf: metadata key 'k': expected an array of integers in the range of u32, found -4 (i32) "
+      "at element 1");
 }
 
 TEST_F(GgufMetadataTest, NestedArraysAreNeitherNumbersNorStrings) {

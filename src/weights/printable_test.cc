@@ -15,6 +15,10 @@ TEST(Printable, KeepsTextAndEscapesTheRest) {
   EXPECT_EQ(Printable("\xc2\x9b"), "\\xc2\\x9b");           // a control character of two bytes
   EXPECT_EQ(Printable("\xed\xa0\x80"), "\\xed\\xa0\\x80");  // a surrogate
   EXPECT_EQ(Printable("\xc0\xaf"), "\\xc0\\xaf");           // overlong
+  EXPECT_EQ(Printable("\xf0\x80\x80\xaf"), "\\xf0\\x80\\x80\\xaf");
+  EXPECT_EQ(Printable("\xf4\x90\x80\x80"), "\\xf4\\x90\\x80\\x80");  // past U+10FFFF
+  EXPECT_EQ(Printable("\xf4\x8f\xbf\xbf\xed\x9f\xbf\xc2\xa0"),
+            "\xf4\x8f\xbf\xbf\xed\x9f\xbf\xc2\xa0");
 }
 
 TEST(Printable, ShortensBetweenCharacters) {
