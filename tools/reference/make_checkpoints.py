@@ -1,0 +1,244 @@
+"""Writes tests/conformance/checkpoints/: tiny random llamas as folders and as GGUF files.
+
+Deterministic: the same packages (requirements.txt) give the same bytes.
+"""
+
+import json
+from pathlib import Path
+
+import gguf
+import numpy as np
+from safetensors.numpy import save_file
+from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
+
+import gguf_llama
+import tiny_models
+
+ROOT = Path(__file__).resolve().parents[2] / "tests" / "conformance"
+OUT = ROOT / "checkpoints"
+SPECIALS = ["<|begin|>", "<|end|>", "<|pad|>"]
+MAX_POSITIONS = 512
+
+
+def train_tokenizer(vocab):
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocab,
+        special_tokens=[AddedToken(s, special=True, normalized=False) for s in SPECIALS],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator([(ROOT / "data" / "score_text.txt").read_text()], trainer)
+    if tokenizer.get_vocab_size() != vocab:
+        raise ValueError(f"the tokenizer has {tokenizer.get_vocab_size()} tokens, not {vocab}")
+    return tokenizer
+
+
+def bf16_bits(array):
+    """Nearest bfloat16, ties to even, as uint16 bits. Finite input only."""
+    bits = np.ascontiguousarray(array, np.float32).view(np.uint32).astype(np.uint64)
+    return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
+
+
+def save_safetensors(path, tensors, dtype):
+    if dtype == "BF16":
+        # numpy has no bfloat16: write uint16 and name the type in the header, padded to its size.
+        save_file({k: bf16_bits(v) for k, v in tensors.items()}, path, {"format": "pt"})
+        data = path.read_bytes()
+        size = int.from_bytes(data[:8], "little")
+        header = data[8 : 8 + size].replace(b'"U16"', b'"BF16"').rstrip(b" ")
+        header += b" " * (-len(header) % 8)
+        path.write_bytes(len(header).to_bytes(8, "little") + header + data[8 + size :])
+        return
+    cast = {"F32": np.float32, "F16": np.float16}[dtype]
+    save_file({k: v.astype(cast) for k, v in tensors.items()}, path, {"format": "pt"})
+
+
+def write_json(path, value):
+    path.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n")
+
+
+def config_of(tiny):
+    names = {"F32": "float32", "F16": "float16", "BF16": "bfloat16"}
+    config = {
+        "architectures": ["LlamaForCausalLM"],
+        "model_type": "llama",
+        "hidden_size": tiny.hidden,
+        "intermediate_size": tiny.ffn,
+        "num_hidden_layers": tiny.layers,
+        "num_attention_heads": tiny.heads,
+        "num_key_value_heads": tiny.kv_heads,
+        "head_dim": tiny.head_dim,
+        "hidden_act": "silu",
+        "attention_bias": tiny.bias,
+        "mlp_bias": tiny.bias,
+        "rms_norm_eps": tiny.eps,
+        "max_position_embeddings": MAX_POSITIONS,
+        "vocab_size": tiny.vocab,
+        "tie_word_embeddings": tiny.tied,
+        "bos_token_id": 0,
+        "eos_token_id": 1,
+        "pad_token_id": 2,
+    }
+    if tiny.head_dim * tiny.heads == tiny.hidden:
+        del config["head_dim"]
+    if tiny.new_rope_keys:
+        config["rope_parameters"] = {"rope_theta": tiny.rope_theta} | tiny.rope_scaling
+        config["dtype"] = names[tiny.dtype]
+    else:
+        config["rope_theta"] = tiny.rope_theta
+        config["rope_scaling"] = tiny.rope_scaling or None
+        config["torch_dtype"] = names[tiny.dtype]
+    return config
+
+
+def write_folder(tiny):
+    folder = OUT / tiny.name
+    folder.mkdir(parents=True, exist_ok=True)
+    write_json(folder / "config.json", config_of(tiny))
+    write_json(folder / "generation_config.json", {"bos_token_id": 0, "eos_token_id": 1})
+    tokenizer = train_tokenizer(tiny.vocab)
+    (folder / "tokenizer.json").write_text(tokenizer.to_str(pretty=False))
+    write_json(
+        folder / "tokenizer_config.json",
+        {
+            "tokenizer_class": "PreTrainedTokenizerFast",
+            "bos_token": SPECIALS[0],
+            "eos_token": SPECIALS[1],
+            "pad_token": SPECIALS[2],
+            "add_bos_token": False,
+            "model_max_length": MAX_POSITIONS,
+            "clean_up_tokenization_spaces": False,
+        },
+    )
+    tensors = tiny_models.weights(tiny)
+    if tiny.shards == 1:
+        save_safetensors(folder / "model.safetensors", tensors, tiny.dtype)
+        return
+    names, shard_of = list(tensors), {}
+    for i in range(tiny.shards):
+        file = f"model-{i + 1:05d}-of-{tiny.shards:05d}.safetensors"
+        part = names[i * len(names) // tiny.shards : (i + 1) * len(names) // tiny.shards]
+        save_safetensors(folder / file, {n: tensors[n] for n in part}, tiny.dtype)
+        shard_of |= {n: file for n in part}
+    total = sum(t.nbytes for t in tensors.values())
+    write_json(
+        folder / "model.safetensors.index.json",
+        {"metadata": {"total_size": total}, "weight_map": dict(sorted(shard_of.items()))},
+    )
+
+
+def random_q6_k(name, rows, cols, std):
+    """Random Q6_K blocks (the package only decodes them) with values of about the given std."""
+    random = tiny_models.rng(name, "q6_k")
+    blocks = rows * cols // 256
+    raw = np.empty((blocks, 210), np.uint8)  # ql[128] qh[64] scales[16] d
+    raw[:, :192] = random.integers(0, 256, (blocks, 192), dtype=np.uint8)
+    scales = random.integers(48, 128, (blocks, 16)) * random.choice([-1, 1], (blocks, 16))
+    raw[:, 192:208] = scales.astype(np.int8).view(np.uint8)
+    # Quants are uniform in -32..31 (rms 18.5), scales have an rms of about 90.
+    d = random.uniform(0.8, 1.2, (blocks, 1)) * std / (18.5 * 90)
+    raw[:, 208:] = d.astype(np.float16).view(np.uint8)
+    return raw.reshape(rows, -1)
+
+
+def llama3_factors(tiny):
+    """What a converter stores as rope_freqs.weight: divisors of the rotary frequencies."""
+    s = tiny.rope_scaling
+    d = np.arange(0, tiny.head_dim, 2, dtype=np.float64) / tiny.head_dim
+    wavelength = 2 * np.pi * tiny.rope_theta**d
+    context = s["original_max_position_embeddings"]
+    smooth = (context / wavelength - s["low_freq_factor"]) / (
+        s["high_freq_factor"] - s["low_freq_factor"]
+    )
+    factors = 1 / ((1 - smooth) / s["factor"] + smooth)
+    factors[wavelength < context / s["high_freq_factor"]] = 1
+    factors[wavelength > context / s["low_freq_factor"]] = s["factor"]
+    return factors.astype(np.float32)
+
+
+def add_vocabulary(writer, vocab):
+    state = json.loads(train_tokenizer(vocab).to_str())
+    tokens = sorted(state["model"]["vocab"], key=state["model"]["vocab"].get)
+    merges = [m if isinstance(m, str) else " ".join(m) for m in state["model"]["merges"]]
+    control, normal = gguf.TokenType.CONTROL, gguf.TokenType.NORMAL
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre("gpt-2")
+    writer.add_token_list(tokens)
+    writer.add_token_types([control if t in SPECIALS else normal for t in tokens])
+    writer.add_token_merges(merges)
+    writer.add_bos_token_id(0)
+    writer.add_eos_token_id(1)
+    writer.add_pad_token_id(2)
+    writer.add_add_bos_token(False)
+
+
+def gguf_name(name):
+    for mine, theirs in gguf_llama.TOP_NAMES.items():
+        if theirs == name:
+            return mine
+    _, _, index, rest = name.split(".", 3)
+    module, suffix = rest.rsplit(".", 1)
+    kind = next(k for k, v in gguf_llama.LAYER_NAMES.items() if v == module)
+    return f"blk.{index}.{kind}.{suffix}"
+
+
+def write_gguf(tiny):
+    writer = gguf.GGUFWriter(OUT / f"{tiny.name}.gguf", "llama")
+    writer.add_name(tiny.name)
+    writer.add_block_count(tiny.layers)
+    writer.add_context_length(MAX_POSITIONS)
+    writer.add_embedding_length(tiny.hidden)
+    writer.add_feed_forward_length(tiny.ffn)
+    writer.add_head_count(tiny.heads)
+    writer.add_head_count_kv(tiny.kv_heads)
+    writer.add_rope_freq_base(tiny.rope_theta)
+    writer.add_rope_dimension_count(tiny.head_dim)
+    if tiny.head_dim * tiny.heads != tiny.hidden:
+        writer.add_key_length(tiny.head_dim)
+        writer.add_value_length(tiny.head_dim)
+    writer.add_layer_norm_rms_eps(tiny.eps)
+    writer.add_vocab_size(tiny.vocab)
+    writer.add_file_type(gguf.LlamaFileType[f"MOSTLY_{tiny.dtype}"])
+    writer.add_quantization_version(gguf.GGML_QUANT_VERSION)
+    if tiny.rope_scaling.get("rope_type") == "linear":
+        writer.add_rope_scaling_type(gguf.RopeScalingType.LINEAR)
+        writer.add_rope_scaling_factor(tiny.rope_scaling["factor"])
+    add_vocabulary(writer, tiny.vocab)
+    if tiny.rope_scaling.get("rope_type") == "llama3":
+        writer.add_tensor("rope_freqs.weight", llama3_factors(tiny))
+    for name, array in tiny_models.weights(tiny).items():
+        if "q_proj" in name:
+            array = gguf_llama.permute_rows(array, tiny.heads)
+        elif "k_proj" in name:
+            array = gguf_llama.permute_rows(array, tiny.kv_heads)
+        mine = gguf_name(name)
+        if array.ndim == 1:
+            writer.add_tensor(mine, array)
+            continue
+        kind = mine.split(".")[-2]
+        dtype = gguf.GGMLQuantizationType[tiny.types.get(kind, tiny.dtype)]
+        if dtype == gguf.GGMLQuantizationType.Q6_K:
+            raw = random_q6_k(f"{tiny.name}/{mine}", *array.shape, array.std())
+        else:
+            raw = gguf.quants.quantize(np.ascontiguousarray(array), dtype)
+        writer.add_tensor(mine, raw, raw_dtype=dtype)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def main():
+    OUT.mkdir(parents=True, exist_ok=True)
+    for tiny in tiny_models.FOLDERS:
+        write_folder(tiny)
+    for tiny in tiny_models.GGUFS:
+        write_gguf(tiny)
+    print("wrote", OUT)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,93 @@
+"""The tiny random llama checkpoints: their shapes, and weights that make logits well spread."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Tiny:
+    name: str
+    hidden: int
+    layers: int
+    heads: int
+    kv_heads: int
+    head_dim: int
+    ffn: int
+    vocab: int
+    tied: bool
+    dtype: str  # F32 | F16 | BF16, or for GGUF the type of the layers' matrices
+    rope_theta: float = 10000.0
+    rope_scaling: dict = field(default_factory=dict)
+    bias: bool = False
+    eps: float = 1e-5
+    shards: int = 1
+    new_rope_keys: bool = False  # config.json says rope_parameters instead of rope_scaling
+    types: dict = field(default_factory=dict)  # GGUF: tensor kind -> type, where not dtype
+
+
+LLAMA3 = {
+    "rope_type": "llama3",
+    "factor": 8.0,
+    "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 64,
+}
+LINEAR = {"rope_type": "linear", "factor": 2.5}
+
+FOLDERS = [
+    Tiny("tiny-llama-bf16", 64, 2, 4, 2, 32, 96, 384, True, "BF16", rope_theta=100000.0),
+    Tiny("tiny-llama-f32", 48, 2, 3, 1, 16, 80, 320, False, "F32", 500000.0, LLAMA3,
+         bias=True, eps=1e-6, shards=2),
+    Tiny("tiny-llama-f16", 72, 2, 4, 2, 24, 104, 331, False, "F16", 10000.0, LINEAR,
+         new_rope_keys=True),
+]
+GGUFS = [
+    Tiny("tiny-llama-gguf-f16", 64, 1, 4, 2, 16, 96, 320, False, "F16", 500000.0, LLAMA3),
+    Tiny("tiny-llama-gguf-bf16", 64, 1, 4, 4, 16, 96, 320, True, "BF16", 10000.0, LINEAR),
+    Tiny("tiny-llama-q8_0", 128, 1, 4, 2, 32, 192, 320, True, "Q8_0"),
+    Tiny("tiny-llama-q4_1", 128, 2, 4, 2, 32, 160, 320, True, "Q4_1", 100000.0,
+         types={"token_embd": "Q8_0"}),
+    Tiny("tiny-llama-q4_0-q6_k", 256, 1, 2, 1, 64, 256, 288, False, "Q4_0",
+         types={"output": "Q6_K", "attn_v": "Q6_K", "ffn_down": "Q6_K"}),
+]
+
+
+def rng(name, tensor):
+    """Each tensor has its own stream, so adding one tensor changes no other."""
+    return np.random.Generator(np.random.PCG64(list(f"{name}/{tensor}".encode())))
+
+
+def weights(tiny):
+    """transformers' tensor names -> float32 arrays, in the order of a saved checkpoint."""
+    q, kv = tiny.heads * tiny.head_dim, tiny.kv_heads * tiny.head_dim
+    spread = 2.5 / np.sqrt(tiny.hidden)  # logits of a unit-RMS hidden state: std 2.5
+    out = {}
+
+    def normal(name, shape, std):
+        out[name] = (rng(tiny.name, name).standard_normal(shape) * std).astype(np.float32)
+
+    def linear(name, rows, cols, gain, bias):
+        normal(name + ".weight", (rows, cols), gain / np.sqrt(cols))
+        if bias:
+            normal(name + ".bias", (rows,), 0.3)
+
+    def norm(name):
+        out[name] = rng(tiny.name, name).uniform(0.6, 1.4, tiny.hidden).astype(np.float32)
+
+    normal("model.embed_tokens.weight", (tiny.vocab, tiny.hidden), spread if tiny.tied else 1.0)
+    for i in range(tiny.layers):
+        layer = f"model.layers.{i}."
+        norm(layer + "input_layernorm.weight")
+        linear(layer + "self_attn.q_proj", q, tiny.hidden, 1.4, tiny.bias)
+        linear(layer + "self_attn.k_proj", kv, tiny.hidden, 1.4, tiny.bias)
+        linear(layer + "self_attn.v_proj", kv, tiny.hidden, 1.0, tiny.bias)
+        linear(layer + "self_attn.o_proj", tiny.hidden, q, 1.5, tiny.bias)
+        norm(layer + "post_attention_layernorm.weight")
+        linear(layer + "mlp.gate_proj", tiny.ffn, tiny.hidden, 1.4, tiny.bias)
+        linear(layer + "mlp.up_proj", tiny.ffn, tiny.hidden, 1.0, tiny.bias)
+        linear(layer + "mlp.down_proj", tiny.hidden, tiny.ffn, 1.5, tiny.bias)
+    norm("model.norm.weight")
+    if not tiny.tied:
+        normal("lm_head.weight", (tiny.vocab, tiny.hidden), spread)
+    return out
