@@ -140,6 +140,7 @@ void AddChatCommand(CLI::App* app, int* exit_code) {
   auto options = std::make_shared<ChatOptions>();
   CLI::App* command = app->add_subcommand("chat", "Talk to a model in the terminal");
   AddModelOptions(command, /*positional=*/true, &options->model);
+  AddCapacityOptions(command, &options->model);
   command->add_option("--system", options->system, "The system message");
   AddSamplingOptions(command, &options->sampling);
   command->callback([options, exit_code] {

@@ -12,6 +12,7 @@ void AddServeCommand(CLI::App* app, int* exit_code);
 void AddGenerateCommand(CLI::App* app, int* exit_code);
 void AddChatCommand(CLI::App* app, int* exit_code);
 void AddScoreCommand(CLI::App* app, int* exit_code);
+void AddBenchCommand(CLI::App* app, int* exit_code);
 void AddInspectCommand(CLI::App* app, int* exit_code);
 
 }  // namespace lockstep

@@ -39,6 +39,7 @@ void AddGenerateCommand(CLI::App* app, int* exit_code) {
   auto options = std::make_shared<GenerateOptions>();
   CLI::App* command = app->add_subcommand("generate", "Continue a text and print what comes");
   AddModelOptions(command, /*positional=*/true, &options->model);
+  AddCapacityOptions(command, &options->model);
   command->add_option("prompt", options->prompt, "The text to continue")->required();
   AddSamplingOptions(command, &options->sampling);
   command->callback([options, exit_code] {

@@ -52,6 +52,7 @@ int Main(int argc, char** argv) {
   AddGenerateCommand(&app, &exit_code);
   AddChatCommand(&app, &exit_code);
   AddScoreCommand(&app, &exit_code);
+  AddBenchCommand(&app, &exit_code);
   AddInspectCommand(&app, &exit_code);
   try {
     app.parse(argc, argv);

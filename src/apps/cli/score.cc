@@ -112,6 +112,7 @@ void AddScoreCommand(CLI::App* app, int* exit_code) {
   CLI::App* command =
       app->add_subcommand("score", "Log-probabilities of the tokens that follow each position");
   AddModelOptions(command, /*positional=*/true, &options->model);
+  AddCapacityOptions(command, &options->model);
   CLI::Option_group* what = command->add_option_group("what to score");
   what->add_option("--tokens", options->tokens, "Token ids: 1,2,3");
   what->add_option(

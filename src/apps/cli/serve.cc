@@ -102,6 +102,7 @@ void AddServeCommand(CLI::App* app, int* exit_code) {
   auto options = std::make_shared<ServeOptions>();
   CLI::App* command = app->add_subcommand("serve", "Serve a model over HTTP");
   AddModelOptions(command, /*positional=*/false, &options->model);
+  AddCapacityOptions(command, &options->model);
   command->add_option("--host", options->server.host, "The address to listen on")
       ->envname("LOCKSTEP_HOST")
       ->capture_default_str();

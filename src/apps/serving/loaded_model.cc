@@ -1,6 +1,7 @@
 #include "apps/serving/loaded_model.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <set>
 
@@ -54,13 +55,36 @@ Result<std::vector<TokenId>> EndOfSequenceIds(const Checkpoint& checkpoint,
   return std::vector<TokenId>(ids.begin(), ids.end());
 }
 
-int64_t KvBudget(const ModelOptions& options, const ExecutorInfo& info) {
-  if (options.kv_gib > 0) return static_cast<int64_t>(options.kv_gib * kBytesPerGib);
-  int64_t per_row = 0;
-  for (const CacheGroupSpec& group : info.cache_groups) {
-    per_row += (info.max_context + group.block_tokens - 1) / group.block_tokens * group.block_bytes;
-  }
-  return std::min(per_row * options.max_rows, AvailableMemory() / 2);
+int32_t StepTokens(const ModelOptions& options) {
+  return std::max(options.step_tokens, options.max_rows);
+}
+
+int32_t Threads(const ModelOptions& options) {
+  return options.threads > 0 ? options.threads : AvailableCores();
+}
+
+Result<std::unique_ptr<Executor>> MakeExecutor(const ModelOptions& options,
+                                               std::shared_ptr<const Checkpoint> checkpoint) {
+  CpuExecutorOptions cpu;
+  cpu.threads = Threads(options);
+  cpu.compute = options.compute == "f32"    ? ComputeClass::kF32
+                : options.compute == "int8" ? ComputeClass::kInt8
+                                            : ComputeClass::kAuto;
+  const std::string kv = !options.kv.empty()        ? options.kv
+                         : options.compute == "f32" ? "f32"
+                                                    : "bf16";
+  cpu.kv = kv == "f32" ? kernels::KvCodec::kF32 : kernels::KvCodec::kBF16;
+  cpu.max_context = options.context;
+  cpu.max_step_tokens = StepTokens(options);
+  cpu.max_step_rows = options.max_rows;
+  return MakeCpuExecutor(std::move(checkpoint), cpu);
+}
+
+// The kernels that LOCKSTEP_ISA names, or this CPU's best; here, so that a wrong name is an error
+// in time.
+Status SelectKernels() {
+  const char* isa = std::getenv("LOCKSTEP_ISA");
+  return kernels::SelectTable(isa != nullptr ? isa : "");
 }
 
 std::string NameOf(const std::string& path) {
@@ -71,9 +95,24 @@ std::string NameOf(const std::string& path) {
 
 }  // namespace
 
+int64_t KvBudget(const ModelOptions& options, const ExecutorInfo& info) {
+  if (options.kv_gib > 0) return static_cast<int64_t>(options.kv_gib * kBytesPerGib);
+  int64_t per_row = 0;
+  for (const CacheGroupSpec& group : info.cache_groups) {
+    per_row += (info.max_context + group.block_tokens - 1) / group.block_tokens * group.block_bytes;
+  }
+  return std::min(per_row * options.max_rows, AvailableMemory() / 2);
+}
+
+Result<std::unique_ptr<Executor>> LoadExecutor(const ModelOptions& options) {
+  LOCKSTEP_RETURN_IF_ERROR(SelectKernels());
+  LOCKSTEP_ASSIGN_OR_RETURN(auto checkpoint, Checkpoint::Open(options.model));
+  return MakeExecutor(options, std::move(checkpoint));
+}
+
 Result<LoadedModel> LoadForServing(const ModelOptions& options,
                                    std::function<void(const Status&)> on_fatal) {
-  LOCKSTEP_RETURN_IF_ERROR(kernels::SelectTable(""));
+  LOCKSTEP_RETURN_IF_ERROR(SelectKernels());
   LOCKSTEP_ASSIGN_OR_RETURN(const std::shared_ptr<const Checkpoint> checkpoint,
                             Checkpoint::Open(options.model));
   LoadedModel loaded;
@@ -81,30 +120,19 @@ Result<LoadedModel> LoadForServing(const ModelOptions& options,
   LOCKSTEP_ASSIGN_OR_RETURN(loaded.tokenizer, LoadTokenizer(*checkpoint));
   LOCKSTEP_ASSIGN_OR_RETURN(loaded.chat_template, LoadChatTemplate(*checkpoint, *loaded.tokenizer));
 
-  CpuExecutorOptions cpu;
-  cpu.threads = options.threads > 0 ? options.threads : AvailableCores();
-  cpu.compute = options.compute == "f32"    ? ComputeClass::kF32
-                : options.compute == "int8" ? ComputeClass::kInt8
-                                            : ComputeClass::kAuto;
-  const std::string kv = !options.kv.empty()        ? options.kv
-                         : options.compute == "f32" ? "f32"
-                                                    : "bf16";
-  cpu.kv = kv == "f32" ? kernels::KvCodec::kF32 : kernels::KvCodec::kBF16;
-  cpu.max_context = options.context;
-  cpu.max_step_tokens = std::max(options.step_tokens, options.max_rows);
-  cpu.max_step_rows = options.max_rows;
-  LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<Executor> executor, MakeCpuExecutor(checkpoint, cpu));
+  const int32_t step_tokens = StepTokens(options);
+  LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<Executor> executor, MakeExecutor(options, checkpoint));
 
   EngineOptions engine;
   LOCKSTEP_ASSIGN_OR_RETURN(engine.eos_ids, EndOfSequenceIds(*checkpoint, *loaded.tokenizer,
                                                              executor->info().vocab_size));
   engine.kv_bytes = KvBudget(options, executor->info());
   engine.max_rows = options.max_rows;
-  engine.step_tokens = cpu.max_step_tokens;
+  engine.step_tokens = step_tokens;
   engine.on_fatal = std::move(on_fatal);
   LogInfo("{}: {}, {} MiB of weights, {} MiB of KV cache, context {}, {} threads, {}", loaded.id,
           executor->info().fingerprint, executor->info().weight_bytes >> 20, engine.kv_bytes >> 20,
-          executor->info().max_context, cpu.threads, kernels::Table().isa);
+          executor->info().max_context, Threads(options), kernels::Table().isa);
   LOCKSTEP_ASSIGN_OR_RETURN(
       loaded.engine, Engine::Create(std::move(executor), loaded.tokenizer, std::move(engine)));
   return loaded;

@@ -25,16 +25,6 @@ void AddModelOptions(CLI::App* command, bool positional, ModelOptions* options) 
       ->envname("LOCKSTEP_KV")
       ->check(CLI::IsMember({"bf16", "f32"}));
   command
-      ->add_option("-c,--context", options->context,
-                   "Tokens a sequence may have; 0: as many as the model was made for")
-      ->envname("LOCKSTEP_CONTEXT")
-      ->check(CLI::Range(0, 1 << 24))
-      ->capture_default_str();
-  command->add_option("--max-rows", options->max_rows, "Sequences that run at once")
-      ->envname("LOCKSTEP_MAX_ROWS")
-      ->check(CLI::Range(1, 4096))
-      ->capture_default_str();
-  command
       ->add_option("--step-tokens", options->step_tokens,
                    "Tokens of one step: running rows first, then pieces of waiting prompts")
       ->envname("LOCKSTEP_STEP_TOKENS")
@@ -46,6 +36,19 @@ void AddModelOptions(CLI::App* command, bool positional, ModelOptions* options) 
                    "is free")
       ->envname("LOCKSTEP_KV_GIB")
       ->check(CLI::Range(0.0, 1e6))
+      ->capture_default_str();
+}
+
+void AddCapacityOptions(CLI::App* command, ModelOptions* options) {
+  command
+      ->add_option("-c,--context", options->context,
+                   "Tokens a sequence may have; 0: as many as the model was made for")
+      ->envname("LOCKSTEP_CONTEXT")
+      ->check(CLI::Range(0, 1 << 24))
+      ->capture_default_str();
+  command->add_option("--max-rows", options->max_rows, "Sequences that run at once")
+      ->envname("LOCKSTEP_MAX_ROWS")
+      ->check(CLI::Range(1, 4096))
       ->capture_default_str();
 }
 

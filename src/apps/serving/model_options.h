@@ -24,4 +24,7 @@ struct ModelOptions {
 // The model as --model (REQUIRED) or, when `positional`, as the first argument.
 void AddModelOptions(CLI::App* command, bool positional, ModelOptions* options);
 
+// The flags that size what runs at once: --context and --max-rows.
+void AddCapacityOptions(CLI::App* command, ModelOptions* options);
+
 }  // namespace lockstep
