@@ -1,0 +1,27 @@
+// Whatever else runs, joins, leaves or fails: an answer is what the request gets alone.
+#include <gtest/gtest.h>
+
+#include "base/log.h"
+#include "simulation.h"
+
+namespace lockstep {
+namespace {
+
+TEST(EngineSimulation, AnswersDependOnTheRequestAlone) {
+  SetLogLevel(LogLevel::kOff);
+  SimulationCounts counts;
+  for (uint64_t seed = 1; seed <= 2000; ++seed) {
+    const std::string problem = Simulate(seed, &counts);
+    ASSERT_EQ(problem, "") << "seed " << seed;
+  }
+  // The workloads reach what they are meant to reach.
+  EXPECT_GT(counts.requests, 10000);
+  EXPECT_GT(counts.finished, 10000);
+  EXPECT_GT(counts.cancelled, 1000);
+  EXPECT_GT(counts.failed, 200);
+  EXPECT_GT(counts.failed_steps, 2000);
+  EXPECT_GT(counts.pauses, 2000);
+}
+
+}  // namespace
+}  // namespace lockstep
