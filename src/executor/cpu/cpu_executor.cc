@@ -137,6 +137,9 @@ Status CpuExecutor::Step(const StepInput& input, StepOutput* output) {
     RowOutput& row = output->rows[r];
     row.status = OkStatus();
     row.token = -1;
+    row.logprobs.token = -1;
+    row.logprobs.logprob = 0.0f;
+    row.logprobs.top.clear();
     row.prompt.resize(input.rows[r].prompt_logprobs >= 0 ? input.rows[r].count : 0);
   }
   LOCKSTEP_RETURN_IF_ERROR(FillBatch(input));
