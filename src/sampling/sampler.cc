@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "base/philox.h"
 #include "sampling/best_tokens.h"
@@ -13,7 +12,6 @@ namespace {
 
 constexpr float kGreedyBelow = 1e-5f;
 constexpr size_t kPiece = 512;  // weights that are skipped or walked together
-constexpr size_t kFirstCandidates = 128;
 
 // The sum of weights[first, first + kPiece), in eight lanes so that the additions overlap; the
 // order is fixed.
@@ -89,50 +87,58 @@ TokenId Sampler::DrawFromAll(float max, float temperature, double uniform,
 TokenId Sampler::DrawTruncated(const SamplingParams& params, float max, double uniform,
                                std::span<const float> logits) {
   Truncate(params, max, logits);
-  weights_.resize(candidates_.size());
-  for (size_t i = 0; i < candidates_.size(); ++i) weights_[i] = candidates_[i].logprob;
-  const int32_t count = static_cast<int32_t>(weights_.size());
-  kernels_.exp(weights_.data(), max, 1.0f / params.temperature, count, weights_.data());
+  Weigh(max, 1.0f / params.temperature);
   return candidates_[Draw(uniform)].id;
 }
 
 void Sampler::Truncate(const SamplingParams& params, float max, std::span<const float> logits) {
   const size_t vocab = logits.size();
-  const bool has_top_k = params.top_k > 0 && static_cast<size_t>(params.top_k) < vocab;
-  const size_t limit = has_top_k ? params.top_k : vocab;
-  const double whole =
-      has_top_k ? 0.0 : kernels_.sum_exp(logits.data(), max, static_cast<int32_t>(vocab));
-  // Few tokens usually hold the mass: look at ever more of the best until the cut lies among them.
-  for (size_t count = has_top_k ? limit : std::min(limit, kFirstCandidates);;
-       count = std::min(limit, count * 8)) {
-    BestTokens(logits, static_cast<int32_t>(count), &candidates_);
-    weights_.resize(count);
-    for (size_t i = 0; i < count; ++i) weights_[i] = candidates_[i].logprob;
-    kernels_.exp(weights_.data(), max, 1.0f, static_cast<int32_t>(count), weights_.data());
-    const double total = has_top_k ? std::accumulate(weights_.begin(), weights_.end(), 0.0) : whole;
-    size_t keep = 0;
-    double mass = 0.0;
-    bool cut = false;
-    while (keep < count && !cut) {
-      if (keep > 0 && weights_[keep] < params.min_p) {
-        cut = true;
-      } else {
-        mass += weights_[keep++];
-        cut = params.top_p < 1.0f && mass >= params.top_p * total;
-      }
+  double total = 0.0;
+  if (params.top_k > 0 && static_cast<size_t>(params.top_k) < vocab) {
+    BestTokens(logits, params.top_k, &candidates_);
+    Weigh(max, 1.0f);
+    total = SumWeights();
+  } else {
+    weights_.resize(vocab);
+    kernels_.exp(logits.data(), max, 1.0f, static_cast<int32_t>(vocab), weights_.data());
+    total = SumWeights();
+    // What is lighter than this cannot be kept: all such tokens together are less than top_p may
+    // leave out (halved, so that no rounding can matter). The rest, usually few, is sorted.
+    const double rest = params.top_p < 1.0f ? 0.5 * (1.0 - params.top_p) * total / vocab : 0.0;
+    const float lightest = std::max(params.min_p, static_cast<float>(rest));
+    candidates_.clear();
+    for (size_t t = 0; t < vocab; ++t) {
+      if (weights_[t] >= lightest) candidates_.push_back({static_cast<TokenId>(t), logits[t]});
     }
-    if (cut || count == limit) {
-      candidates_.resize(keep);
-      return;
-    }
+    std::sort(candidates_.begin(), candidates_.end(), Better);
+    Weigh(max, 1.0f);
   }
+  size_t keep = 0;
+  double mass = 0.0;
+  while (keep < candidates_.size() && (keep == 0 || weights_[keep] >= params.min_p)) {
+    mass += weights_[keep++];
+    if (params.top_p < 1.0f && mass >= params.top_p * total) break;
+  }
+  candidates_.resize(keep);
+}
+
+void Sampler::Weigh(float max, float inverse_temperature) {
+  weights_.resize(candidates_.size());
+  for (size_t i = 0; i < candidates_.size(); ++i) weights_[i] = candidates_[i].logprob;
+  kernels_.exp(weights_.data(), max, inverse_temperature, static_cast<int32_t>(weights_.size()),
+               weights_.data());
+}
+
+double Sampler::SumWeights() const {
+  double total = 0.0;
+  for (size_t first = 0; first < weights_.size(); first += kPiece)
+    total += SumPiece(weights_, first);
+  return total;
 }
 
 size_t Sampler::Draw(double uniform) const {
   const size_t n = weights_.size();
-  double total = 0.0;
-  for (size_t first = 0; first < n; first += kPiece) total += SumPiece(weights_, first);
-  double left = uniform * total;
+  double left = uniform * SumWeights();
   for (size_t first = 0; first < n; first += kPiece) {
     const double sum = SumPiece(weights_, first);
     if (left >= sum) {

@@ -31,6 +31,9 @@ class Sampler {
   // Puts the tokens that top_k, top_p and min_p keep into candidates_, best first.
   void Truncate(const SamplingParams& params, float max, std::span<const float> logits);
 
+  // weights_[i] = exp((candidates_[i]'s logit - max) * inverse_temperature).
+  void Weigh(float max, float inverse_temperature);
+  double SumWeights() const;
   // The index that `uniform` in [0, 1) falls on when weights_ are laid end to end.
   size_t Draw(double uniform) const;
 
