@@ -65,7 +65,9 @@ TEST_P(TinyModels, EveryIsaThreadCountAndCutGivesTheSameBytes) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, TinyModels,
-                         testing::Values("tiny-llama-bf16", "tiny-llama-f32", "tiny-llama-f16"));
+                         testing::Values("tiny-llama-bf16", "tiny-llama-f32", "tiny-llama-f16",
+                                         "tiny-llama-q8_0.gguf", "tiny-llama-q4_1.gguf",
+                                         "tiny-llama-q4_0-q6_k.gguf"));
 
 TEST(RealModel, TheSameBytesAloneAndTogether) {
   ExpectTheSameTogether(SmolLm2(), 49152, 400, {&Best()});

@@ -117,11 +117,11 @@ std::vector<size_t> Order(size_t count, uint64_t seed) {
 // Feeds the requests to an engine: a few at once, then one more at every event of a running one.
 class Feeder {
  public:
-  Feeder(Engine* engine, const std::vector<GenerationRequest>& requests, std::vector<size_t> order)
+  Feeder(Engine* engine, std::vector<GenerationRequest> requests, std::vector<size_t> order)
       : engine_(engine),
-        requests_(requests),
+        requests_(std::move(requests)),
         order_(std::move(order)),
-        recordings_(requests.size()) {
+        recordings_(requests_.size()) {
     for (auto& recording : recordings_) recording = std::make_shared<Recording>();
   }
 
@@ -142,7 +142,7 @@ class Feeder {
 
  private:
   Engine* engine_;
-  const std::vector<GenerationRequest>& requests_;
+  const std::vector<GenerationRequest> requests_;
   const std::vector<size_t> order_;
   std::vector<std::shared_ptr<Recording>> recordings_;
   std::mutex mutex_;
