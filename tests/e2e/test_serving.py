@@ -1,0 +1,137 @@
+"""Many clients at once, clients that leave or do not read, health, metrics and the end."""
+
+import concurrent.futures
+import json
+import socket
+import time
+
+import httpx
+
+import conftest
+from support import eventually, joined, metric, metrics, user
+
+
+def read_metrics(server):
+    return metrics(httpx.get(server.url + "/metrics").text)
+
+
+def idle(server):
+    values = read_metrics(server)
+    return metric(values, "vllm:num_requests_running") == 0 == metric(
+        values, "vllm:num_requests_waiting")
+
+
+def request(i):
+    return dict(
+        messages=user(f"Question {i}: " + "tell me a story about a cat. " * (1 + i % 5)),
+        max_tokens=24 + i % 3 * 12, temperature=[0, 0.8, 1.2][i % 3], seed=i)
+
+
+def start_raw_stream(server, model, receive_buffer=None, **fields):
+    body = json.dumps({"model": model, "stream": True, **fields})
+    raw = socket.socket()
+    if receive_buffer:
+        raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+    raw.settimeout(300)
+    raw.connect(("127.0.0.1", server.port))
+    raw.sendall((f"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n"
+                 f"Connection: close\r\n\r\n{body}").encode())
+    return raw
+
+
+def test_case_14_many_clients_with_bad_neighbours(client, server, model):
+    def stream(i):
+        return joined(client.chat.completions.create(model=model, stream=True, **request(i)))
+
+    alone = [stream(i) for i in range(32)]
+    long = dict(max_tokens=1500, ignore_eos=True, seed=1, logprobs=True, top_logprobs=20)
+    silent = start_raw_stream(server, model, 4096, messages=user("Count."), **long)
+    vanishing = [
+        start_raw_stream(server, model, messages=user(f"Hi {i}"), **long) for i in range(10)]
+    with concurrent.futures.ThreadPoolExecutor(32) as pool:
+        answers = [pool.submit(stream, i) for i in range(32)]
+        for raw in vanishing:
+            raw.recv(512)
+            raw.close()
+        together = [answer.result(timeout=600) for answer in answers]
+    assert together == alone
+    silent.close()
+    assert eventually(lambda: idle(server))
+    assert metric(read_metrics(server), "lockstep_kv_bytes_reserved") == 0
+
+
+def test_case_14_disconnect_frees_the_row(server, model):
+    for stream in (True, False):
+        body = json.dumps({"prompt": "a", "max_tokens": 1900, "ignore_eos": True, "stream": stream})
+        before = read_metrics(server)
+        raw = socket.create_connection(("127.0.0.1", server.port))
+        raw.sendall((f"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n"
+                     f"\r\n{body}").encode())
+        generated = "vllm:generation_tokens_total"
+        assert eventually(
+            lambda: metric(read_metrics(server), generated) > metric(before, generated) + 3)
+        raw.close()
+        left = time.monotonic()
+        assert eventually(lambda: idle(server), 10)
+        assert time.monotonic() - left < 5
+        name = 'vllm:request_success_total{model_name="%s",finished_reason="abort"}' % model
+        assert read_metrics(server)[name] == before[name] + 1
+
+
+def test_case_67_health_and_metrics(client, server, model):
+    before = read_metrics(server)
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        busy = pool.submit(
+            client.completions.create, model=model, prompt="word " * 1500, max_tokens=32,
+            extra_body={"ignore_eos": True})
+        with httpx.Client(base_url=server.url) as probe:
+            slowest = []
+            while not busy.done():
+                start = time.monotonic()
+                assert probe.get("/health").json() == {"status": "ok"}
+                slowest.append(time.monotonic() - start)
+        assert busy.result().usage.completion_tokens == 32
+    # Half of the probes within the bound: the machine that runs the tests has other work too.
+    assert sorted(slowest)[len(slowest) // 2] < 0.05
+    assert eventually(lambda: idle(server))
+    after = read_metrics(server)
+    for name, value in before.items():
+        if "_total" in name or "_bucket" in name or "_count" in name or "_sum" in name:
+            assert after[name] >= value, name
+    tokens = "vllm:generation_tokens_total"
+    assert metric(after, tokens) == metric(before, tokens) + 32
+
+
+def test_case_67_loading_then_serving_then_draining(tmp_path):
+    server = conftest.Server(tmp_path / "log")
+    try:
+        statuses = server.wait_until_healthy()
+        assert set(statuses) <= {200, 503}
+        client = server.client()
+        model = client.models.list().data[0].id
+        stream = client.completions.create(
+            model=model, prompt="a", max_tokens=100, stream=True, seed=1,
+            extra_body={"ignore_eos": True})
+        chunks = [next(iter(stream))]
+        server.process.terminate()
+        chunks += list(stream)
+        assert joined(chunks)[1] == ["length"]
+    finally:
+        code = server.stop()
+    assert code == 0, server.log()
+
+
+def test_connection_is_reused(server):
+    with httpx.Client(base_url=server.url) as session:
+        for _ in range(3):
+            body = {"prompt": "a", "max_tokens": 2, "stream": True}
+            with session.stream("POST", "/v1/completions", json=body, timeout=60) as reply:
+                first = reply.extensions["network_stream"].get_extra_info("client_addr")
+                assert list(reply.iter_lines())[-2] == "data: [DONE]"
+            assert session.get("/health").extensions["network_stream"].get_extra_info(
+                "client_addr") == first
+
+
+def test_request_id(server):
+    reply = httpx.get(server.url + "/health", headers={"X-Request-Id": "abc"})
+    assert reply.headers["x-request-id"] == "abc"
