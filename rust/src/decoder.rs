@@ -26,7 +26,9 @@ fn fault(key: &str, reason: impl std::fmt::Display) -> TextError {
 
 fn text<'a>(value: &'a Value, name: &str, key: &str) -> Result<&'a str> {
     let found = value.get(name).and_then(Value::as_str);
-    found.ok_or_else(|| TextError::new(Code::DataLoss, key, format!("{key}: {name} is not a string")))
+    found.ok_or_else(|| {
+        TextError::new(Code::DataLoss, key, format!("{key}: {name} is not a string"))
+    })
 }
 
 fn holds_byte_level(value: &Value) -> bool {
@@ -87,7 +89,10 @@ impl TokenDecoder {
                     return Ok(());
                 }
                 if !self.fused || text(value, "content", key)? != " " || (start, stop) != (1, 0) {
-                    return Err(fault(key, "only one leading space of the whole text can be stripped"));
+                    return Err(fault(
+                        key,
+                        "only one leading space of the whole text can be stripped",
+                    ));
                 }
                 self.strips_leading_space = true;
             }

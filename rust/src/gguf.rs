@@ -169,7 +169,11 @@ pub fn tokenizer_from_gguf(data: &GgufMetadata) -> Result<TextTokenizer> {
             let name = if data.model == "gemma4" { "gemma4" } else { &data.pre };
             let pre = gguf_pre(name).ok_or_else(|| {
                 let key = "tokenizer.ggml.pre";
-                let reason = if name.is_empty() { "missing".into() } else { format!("unknown pre-tokenizer {name:?}") };
+                let reason = if name.is_empty() {
+                    "missing".into()
+                } else {
+                    format!("unknown pre-tokenizer {name:?}")
+                };
                 TextError::new(Code::Unimplemented, key, format!("{key}: {reason}"))
             })?;
             let mut steps = PreTokenizerSteps::default();

@@ -67,7 +67,11 @@ mod ffi {
 
         type TextTemplate;
         fn template_compile(source: &[u8], bos: &[u8], eos: &[u8]) -> Result<Box<TextTemplate>>;
-        fn template_render(text_template: &TextTemplate, context: &[u8], time: i64) -> Result<String>;
+        fn template_render(
+            text_template: &TextTemplate,
+            context: &[u8],
+            time: i64,
+        ) -> Result<String>;
     }
 }
 
@@ -154,5 +158,7 @@ fn template_compile(source: &[u8], bos: &[u8], eos: &[u8]) -> Result<Box<TextTem
 }
 
 fn template_render(text_template: &TextTemplate, context: &[u8], time: i64) -> Result<String> {
-    guard("rendering the chat template", || text_template.render(utf8(context, "the context")?, time))
+    guard("rendering the chat template", || {
+        text_template.render(utf8(context, "the context")?, time)
+    })
 }

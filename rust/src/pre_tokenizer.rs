@@ -4,9 +4,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokenizers::pre_tokenizers::byte_level::ByteLevel;
 use tokenizers::tokenizer::pattern::Invert;
-use tokenizers::{
-    PreTokenizedString, PreTokenizer, PreTokenizerWrapper, SplitDelimiterBehavior,
-};
+use tokenizers::{PreTokenizedString, PreTokenizer, PreTokenizerWrapper, SplitDelimiterBehavior};
 
 use crate::error::{Code, Result, TextError};
 use crate::split::Splitter;
@@ -75,8 +73,8 @@ impl PreTokenizerSteps {
                     PatternField::Regex(regex) => regex,
                     PatternField::String(text) => escape(&text),
                 };
-                let splitter = Splitter::new(&pattern)
-                    .map_err(|e| fault(&format!("{key}.pattern"), e))?;
+                let splitter =
+                    Splitter::new(&pattern).map_err(|e| fault(&format!("{key}.pattern"), e))?;
                 self.0.push(Step::Split {
                     splitter,
                     behavior: fields.behavior,

@@ -59,9 +59,19 @@ fn alternatives(pattern: &str) -> Option<Vec<&str>> {
 /// run, or would read as something else.
 fn needs_backtracking(pattern: &str) -> bool {
     let (mut escaped, mut in_class, mut previous) = (false, 0i32, ' ');
+    let mut skip_to = 0;
     for (i, c) in pattern.char_indices() {
+        if i < skip_to {
+            continue;
+        }
         if escaped {
-            if c.is_ascii_digit() || matches!(c, 'k' | 'g' | 'G' | 'K' | 'Z' | 'h' | 'H' | 'R' | 'X') {
+            // The braces of \p{L} are not those of a repetition.
+            if matches!(c, 'p' | 'P' | 'x' | 'u') && pattern[i + 1..].starts_with('{') {
+                skip_to = pattern[i..].find('}').map_or(0, |end| i + end + 1);
+            }
+            if c.is_ascii_digit()
+                || matches!(c, 'k' | 'g' | 'G' | 'K' | 'Z' | 'h' | 'H' | 'R' | 'X')
+            {
                 return true;
             }
             escaped = false;
@@ -75,7 +85,8 @@ fn needs_backtracking(pattern: &str) -> bool {
             '+' if in_class == 0 && matches!(previous, '+' | '*' | '?' | '}') => return true,
             '(' if in_class == 0 => {
                 let rest = &pattern[i..];
-                if ["(?=", "(?!", "(?<=", "(?<!", "(?>", "(?("].iter().any(|p| rest.starts_with(p)) {
+                if ["(?=", "(?!", "(?<=", "(?<!", "(?>", "(?("].iter().any(|p| rest.starts_with(p))
+                {
                     return true;
                 }
             }
@@ -124,7 +135,9 @@ impl Splitter {
     /// Calls `found` for each match, in order.
     fn each_match(&self, text: &str, mut found: impl FnMut(usize, usize)) -> Result<(), String> {
         match &self.engine {
-            Engine::Automaton(regex) => regex.find_iter(text).for_each(|m| found(m.start(), m.end())),
+            Engine::Automaton(regex) => {
+                regex.find_iter(text).for_each(|m| found(m.start(), m.end()))
+            }
             Engine::Backtracking(regex) => {
                 for m in regex.find_iter(text) {
                     let m = m.map_err(|e| e.to_string())?;

@@ -67,7 +67,13 @@ impl Spm {
         Self { vocabulary: Arc::new(vocabulary), longest }
     }
 
-    fn candidate(&self, text: &str, symbols: &[Symbol], left: usize, right: usize) -> Option<Candidate> {
+    fn candidate(
+        &self,
+        text: &str,
+        symbols: &[Symbol],
+        left: usize,
+        right: usize,
+    ) -> Option<Candidate> {
         if left == NONE || right == NONE {
             return None;
         }
@@ -88,7 +94,8 @@ impl Spm {
         }
         for byte in text.bytes() {
             let id = v.byte_ids[byte as usize].or(v.unknown_id);
-            let id = id.ok_or_else(|| format!("no token for byte {byte:#04x} and no unknown token"))?;
+            let id =
+                id.ok_or_else(|| format!("no token for byte {byte:#04x} and no unknown token"))?;
             out.push(Token::new(id, v.tokens[id as usize].clone(), offsets));
         }
         Ok(())

@@ -97,9 +97,9 @@ impl TextTokenizer {
             let plain = assemble(&self.parts, true)?;
             self.plain.get_or_init(|| plain)
         };
-        let encoding = library
-            .encode_fast(text, add_special)
-            .map_err(|e| TextError::new(Code::InvalidArgument, "", format!("cannot tokenize: {e}")))?;
+        let encoding = library.encode_fast(text, add_special).map_err(|e| {
+            TextError::new(Code::InvalidArgument, "", format!("cannot tokenize: {e}"))
+        })?;
         let ids = encoding.get_ids().iter().map(|id| *id as i32);
         if !add_special {
             return Ok(ids.collect());

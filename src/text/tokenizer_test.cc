@@ -202,7 +202,7 @@ TEST(Tokenizer, DamagedTokenizerJson) {
     EXPECT_EQ(tokenizer.status().code(), StatusCode::kDataLoss) << tokenizer.status().ToString();
   }
   for (size_t at = 0; at < json.size(); ++at) {
-    for (const char c : {'9', '"', '}', '\xFF', 'x'}) {
+    for (const char c : {'9', '"', '\xFF'}) {
       std::string damaged = json;
       damaged[at] = c;
       const auto tokenizer = Tokenizer::FromTokenizerJson(damaged);

@@ -20,7 +20,7 @@ impl fmt::Display for Raised {
 impl std::error::Error for Raised {}
 
 fn raise_exception(message: &Value) -> Result<Value, Error> {
-    let raised = Raised(python::text(message));
+    let raised = Raised(python::text(message)?);
     Err(Error::new(ErrorKind::InvalidOperation, "raised by the template").with_source(raised))
 }
 
@@ -59,7 +59,7 @@ fn is_iterable(value: &Value) -> bool {
 }
 
 /// The string filter: str().
-fn string(value: &Value) -> String {
+fn string(value: &Value) -> Result<String, Error> {
     python::text(value)
 }
 

@@ -39,7 +39,13 @@ fn rsplit(text: &str, separator: Option<&str>, limit: Option<i64>) -> Result<Val
     Ok(list(parts))
 }
 
-fn pad(text: &str, width: i64, fill: Option<&str>, left: bool, right: bool) -> Result<Value, Error> {
+fn pad(
+    text: &str,
+    width: i64,
+    fill: Option<&str>,
+    left: bool,
+    right: bool,
+) -> Result<Value, Error> {
     let width = usize::try_from(width.clamp(0, 100_000)).unwrap_or(0);
     let fill = fill.unwrap_or(" ");
     if fill.chars().count() != 1 {
@@ -122,7 +128,12 @@ fn string_method(text: &str, method: &str, args: &[Value]) -> Result<Value, Erro
     }
 }
 
-pub fn call(state: &mut State, value: &Value, method: &str, args: &[Value]) -> Result<Value, Error> {
+pub fn call(
+    state: &mut State,
+    value: &Value,
+    method: &str,
+    args: &[Value],
+) -> Result<Value, Error> {
     match pycompat::unknown_method_callback(state, value, method, args) {
         Err(e) if e.kind() == ErrorKind::UnknownMethod => {}
         done => return done,

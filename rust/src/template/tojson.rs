@@ -71,7 +71,13 @@ fn string(text: &str, ascii: bool, out: &mut String) {
 fn number(value: &Value) -> String {
     match python::as_float(value) {
         Some(f) if f.is_nan() => "NaN".into(),
-        Some(f) if f.is_infinite() => if f > 0.0 { "Infinity".into() } else { "-Infinity".into() },
+        Some(f) if f.is_infinite() => {
+            if f > 0.0 {
+                "Infinity".into()
+            } else {
+                "-Infinity".into()
+            }
+        }
         Some(f) => python::float(f),
         None => value.to_string(),
     }
@@ -143,12 +149,21 @@ fn write(value: &Value, style: &Style, depth: usize, out: &mut String) -> Result
             }
             out.push(']');
         }
-        other => return Err(invalid(format!("tojson: a value of type {other} is not JSON serializable"))),
+        other => {
+            return Err(invalid(format!(
+                "tojson: a value of type {other} is not JSON serializable"
+            )))
+        }
     }
     Ok(())
 }
 
-pub fn tojson(state: &State, value: &Value, args: Rest<Value>, kwargs: Kwargs) -> Result<Value, Error> {
+pub fn tojson(
+    state: &State,
+    value: &Value,
+    args: Rest<Value>,
+    kwargs: Kwargs,
+) -> Result<Value, Error> {
     let style = style(&args, &kwargs)?;
     let mut out = String::new();
     write(value, &style, 0, &mut out)?;
