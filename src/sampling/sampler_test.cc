@@ -141,7 +141,7 @@ TEST(Sampler, TruncationsAgreeWithASortOnALargeVocabulary) {
   Row row(logits);
   row.params.top_p = 0.8f;
   row.params.temperature = 50.0f;  // spreads the draws over the whole set
-  for (const auto& [id, count] : row.Draw(3000)) EXPECT_TRUE(allowed[id]) << id;
+  for (const auto& [id, count] : row.Draw(300)) EXPECT_TRUE(allowed[id]) << id;
 }
 
 TEST(Sampler, ADrawDependsOnSeedStreamAndPositionAlone) {
