@@ -15,7 +15,6 @@
 #include <cstddef>
 #include <cstdint>
 
-
 namespace lockstep::kernels {
 
 inline constexpr int32_t kBlockTokens = 32;  // positions of a cache block; two lane groups of 16

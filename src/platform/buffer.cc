@@ -17,8 +17,8 @@ constexpr size_t kArenaBuffer = size_t{8} << 20;
 Result<Buffer> Buffer::Allocate(size_t bytes, const char* what) {
   Buffer buffer;
   if (bytes == 0) return buffer;
-  void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-                    -1, 0);
+  void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (data == MAP_FAILED) {
     return ResourceExhausted("no memory for " + std::string(what) + ": " + std::to_string(bytes) +
                              " bytes");
@@ -45,7 +45,8 @@ Buffer& Buffer::operator=(Buffer&& other) noexcept {
 Result<std::byte*> Arena::TakeBytes(size_t bytes, const char* what) {
   const size_t rounded = (bytes + 63) / 64 * 64;
   if (buffers_.empty() || buffers_.back().size() - used_ < rounded) {
-    LOCKSTEP_ASSIGN_OR_RETURN(Buffer buffer, Buffer::Allocate(std::max(rounded, kArenaBuffer), what));
+    LOCKSTEP_ASSIGN_OR_RETURN(Buffer buffer,
+                              Buffer::Allocate(std::max(rounded, kArenaBuffer), what));
     buffers_.push_back(std::move(buffer));
     used_ = 0;
   }

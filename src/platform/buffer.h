@@ -1,5 +1,5 @@
-// Buffer: zeroed, page-aligned memory straight from the system, asked for in huge pages where the system
-// has them. Pages cost nothing until first touched. Move-only owner; thread-compatible.
+// Buffer: zeroed, page-aligned memory straight from the system, asked for in huge pages where the
+// system has them. Pages cost nothing until first touched. Move-only owner; thread-compatible.
 //
 // Arena: hands out parts of buffers that live as long as it does; for what is sized once at load.
 #pragma once

@@ -3,7 +3,8 @@
 namespace lockstep::kernels {
 
 const KernelTable& Avx512Table() {
-  static const KernelTable table{"avx512", avx512::Gemm(), avx512::Elementwise(), avx512::Attention()};
+  static const KernelTable table{"avx512", avx512::Gemm(), avx512::Elementwise(),
+                                 avx512::Attention()};
   return table;
 }
 

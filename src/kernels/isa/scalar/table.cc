@@ -3,7 +3,8 @@
 namespace lockstep::kernels {
 
 const KernelTable& ScalarTable() {
-  static const KernelTable table{"scalar", scalar::Gemm(), scalar::Elementwise(), scalar::Attention()};
+  static const KernelTable table{"scalar", scalar::Gemm(), scalar::Elementwise(),
+                                 scalar::Attention()};
   return table;
 }
 
