@@ -51,8 +51,8 @@ def main():
         kl, best = score_golden.divergence(sequence, listed(q))
         full = full_divergence(p, q)
         witness[name] = {
-            "kl": round(full.mean(), 7),
-            "kl_from_golden": round(kl.mean(), 7),
+            "kl": round(float(full.mean()), 7),
+            "kl_from_golden": round(float(kl.mean()), 7),
             "same_best": round(float(best.mean()), 4),
         }
         nll = -p[np.arange(LENGTH - 1), ids[1:]].mean()
