@@ -9,34 +9,43 @@ constexpr int VectorsAcross(int rows) {
   return rows * 4 <= kAccumulators ? 4 : (rows * 2 <= kAccumulators ? 2 : 1);
 }
 
+// Two ways to run a step of a tile, so that no accumulator spills (its chain would run through
+// memory): many rows are broadcast one after the other against one vector; few rows stay in
+// registers against several vectors.
+template <int R, int kStride>
+LOCKSTEP_VEC void AccumulateBroadcasts(const float* rows, V v, V (&sum)[R]) {
+#pragma GCC unroll 8
+  for (int r = 0; r < R; ++r) Accumulate(Set1(rows[r * kStride]), v, &sum[r]);
+}
+
 // scores[r * kScoreStride + 16 * g + lane] of R rows, G groups; q is [head_dim][R], a group of keys
 // [head_dim][16].
 template <int R, int G, class E>
 LOCKSTEP_VEC void ScoreTile(const float* q, const E* const* keys, int32_t head_dim, float* scores) {
-  V sum[R][G];
+  V sum[G][R];
 #pragma GCC unroll 8
   for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 4
-    for (int g = 0; g < G; ++g) sum[r][g] = Zero();
+    for (int g = 0; g < G; ++g) sum[g][r] = Zero();
   }
   const E* key[G];
 #pragma GCC unroll 4
   for (int g = 0; g < G; ++g) key[g] = keys[g];
   for (int32_t d = 0; d < head_dim; ++d) {
-    V k[G];
-#pragma GCC unroll 4
-    for (int g = 0; g < G; ++g) k[g] = Load(key[g] + 16 * d);
+    if constexpr (G == 1) {
+      AccumulateBroadcasts<R, 1>(q + d * R, Load(key[0] + 16 * d), sum[0]);
+    } else {
+      V rows[R];
 #pragma GCC unroll 8
-    for (int r = 0; r < R; ++r) {
-      const V row = Set1(q[d * R + r]);
+      for (int r = 0; r < R; ++r) rows[r] = Set1(q[d * R + r]);
 #pragma GCC unroll 4
-      for (int g = 0; g < G; ++g) sum[r][g] = Fma(row, k[g], sum[r][g]);
+      for (int g = 0; g < G; ++g) AccumulateRows(key[g] + 16 * d, rows, sum[g]);
     }
   }
 #pragma GCC unroll 8
   for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 4
-    for (int g = 0; g < G; ++g) Store(scores + r * kScoreStride + 16 * g, sum[r][g]);
+    for (int g = 0; g < G; ++g) Store(scores + r * kScoreStride + 16 * g, sum[g][r]);
   }
 }
 
@@ -90,29 +99,30 @@ template <int R, int J, bool kHalf, class E>
 LOCKSTEP_VEC void ValueTile(const ValueSpan<E>& span, int32_t d) {
   float* out = span.out + d;
   const int64_t out_stride = span.out_stride, stride = span.stride;
-  V sum[R][J];
+  V sum[J][R];
 #pragma GCC unroll 8
   for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 4
-    for (int j = 0; j < J; ++j) sum[r][j] = Load(out + r * out_stride + 16 * j);
+    for (int j = 0; j < J; ++j) sum[j][r] = Load(out + r * out_stride + 16 * j);
   }
   const E* value = span.values + d;
   const float* p = span.p;
   for (int32_t t = 0; t < span.positions; ++t, value += stride, ++p) {
-    V v[J];
-#pragma GCC unroll 4
-    for (int j = 0; j < J; ++j) v[j] = kHalf ? LoadHalf(value) : Load(value + 16 * j);
+    if constexpr (J == 1) {
+      const V v = kHalf ? LoadHalf(value) : Load(value);
+      AccumulateBroadcasts<R, kScoreStride>(p, v, sum[0]);
+    } else {
+      V rows[R];
 #pragma GCC unroll 8
-    for (int r = 0; r < R; ++r) {
-      const V row = Set1(p[r * kScoreStride]);
+      for (int r = 0; r < R; ++r) rows[r] = Set1(p[r * kScoreStride]);
 #pragma GCC unroll 4
-      for (int j = 0; j < J; ++j) sum[r][j] = Fma(row, v[j], sum[r][j]);
+      for (int j = 0; j < J; ++j) AccumulateRows(value + 16 * j, rows, sum[j]);
     }
   }
 #pragma GCC unroll 8
   for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 4
-    for (int j = 0; j < J; ++j) Store(out + r * out_stride + 16 * j, sum[r][j]);
+    for (int j = 0; j < J; ++j) Store(out + r * out_stride + 16 * j, sum[j][r]);
   }
 }
 

@@ -30,8 +30,8 @@ LOCKSTEP_VEC M FirstN(int n) {
 
 LOCKSTEP_VEC V Load(const float* p) { return {_mm256_loadu_ps(p), _mm256_loadu_ps(p + 8)}; }
 LOCKSTEP_VEC V LoadHalf(const float* p) { return {_mm256_loadu_ps(p), _mm256_setzero_ps()}; }
-// Through memory: a masked load may take a fault's slow path near the end of a page, and an emulator
-// may read all of it.
+// Through memory: a masked load may take a fault's slow path near the end of a page, and an
+// emulator may read all of it.
 LOCKSTEP_VEC V LoadN(const float* p, int n) {
   float lanes[16] = {};
   for (int i = 0; i < n; ++i) lanes[i] = p[i];
@@ -48,12 +48,13 @@ LOCKSTEP_VEC void StoreN(float* p, V v, int n) {
   for (int i = 0; i < n; ++i) p[i] = lanes[i];
 }
 
-LOCKSTEP_VEC __m256 WidenBf16(const uint16_t* p) {
+LOCKSTEP_VEC __m256 LoadEight(const uint16_t* p) {
   const __m128i bits = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
   return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(bits), 16));
 }
-LOCKSTEP_VEC V Load(const uint16_t* p) { return {WidenBf16(p), WidenBf16(p + 8)}; }
-LOCKSTEP_VEC V LoadHalf(const uint16_t* p) { return {WidenBf16(p), _mm256_setzero_ps()}; }
+LOCKSTEP_VEC __m256 LoadEight(const float* p) { return _mm256_loadu_ps(p); }
+LOCKSTEP_VEC V Load(const uint16_t* p) { return {LoadEight(p), LoadEight(p + 8)}; }
+LOCKSTEP_VEC V LoadHalf(const uint16_t* p) { return {LoadEight(p), _mm256_setzero_ps()}; }
 
 // Eight f32 to bf16, each in the low half of its 32-bit lane.
 LOCKSTEP_VEC __m256i NarrowBf16(__m256 v) {
@@ -82,6 +83,26 @@ LOCKSTEP_VEC V Mul(V a, V b) { return {_mm256_mul_ps(a.lo, b.lo), _mm256_mul_ps(
 LOCKSTEP_VEC V Div(V a, V b) { return {_mm256_div_ps(a.lo, b.lo), _mm256_div_ps(a.hi, b.hi)}; }
 LOCKSTEP_VEC V Fma(V a, V b, V c) {
   return {_mm256_fmadd_ps(a.lo, b.lo, c.lo), _mm256_fmadd_ps(a.hi, b.hi, c.hi)};
+}
+LOCKSTEP_VEC void Accumulate(V a, V b, V* sum) {
+  *sum = Fma(a, b, *sum);
+  asm("" : "+x"(sum->lo), "+x"(sum->hi));
+}
+template <int R, class E>
+LOCKSTEP_VEC void AccumulateRows(const E* p, const V (&rows)[R], V (&sum)[R]) {
+  // A half after the other, so that one register is enough for what is loaded.
+  const __m256 lo = LoadEight(p);
+#pragma GCC unroll 8
+  for (int r = 0; r < R; ++r) {
+    sum[r].lo = _mm256_fmadd_ps(rows[r].lo, lo, sum[r].lo);
+    asm("" : "+x"(sum[r].lo));
+  }
+  const __m256 hi = LoadEight(p + 8);
+#pragma GCC unroll 8
+  for (int r = 0; r < R; ++r) {
+    sum[r].hi = _mm256_fmadd_ps(rows[r].hi, hi, sum[r].hi);
+    asm("" : "+x"(sum[r].hi));
+  }
 }
 LOCKSTEP_VEC V NegFma(V a, V b, V c) {
   return {_mm256_fnmadd_ps(a.lo, b.lo, c.lo), _mm256_fnmadd_ps(a.hi, b.hi, c.hi)};

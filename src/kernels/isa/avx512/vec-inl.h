@@ -62,6 +62,16 @@ LOCKSTEP_VEC V Sub(V a, V b) { return {_mm512_sub_ps(a.v, b.v)}; }
 LOCKSTEP_VEC V Mul(V a, V b) { return {_mm512_mul_ps(a.v, b.v)}; }
 LOCKSTEP_VEC V Div(V a, V b) { return {_mm512_div_ps(a.v, b.v)}; }
 LOCKSTEP_VEC V Fma(V a, V b, V c) { return {_mm512_fmadd_ps(a.v, b.v, c.v)}; }
+LOCKSTEP_VEC void Accumulate(V a, V b, V* sum) {
+  *sum = Fma(a, b, *sum);
+  asm("" : "+v"(sum->v));
+}
+template <int R, class E>
+LOCKSTEP_VEC void AccumulateRows(const E* p, const V (&rows)[R], V (&sum)[R]) {
+  const V v = Load(p);
+#pragma GCC unroll 8
+  for (int r = 0; r < R; ++r) Accumulate(rows[r], v, &sum[r]);
+}
 LOCKSTEP_VEC V NegFma(V a, V b, V c) { return {_mm512_fnmadd_ps(a.v, b.v, c.v)}; }
 LOCKSTEP_VEC V Max(V a, V b) { return {_mm512_max_ps(a.v, b.v)}; }
 LOCKSTEP_VEC V Min(V a, V b) { return {_mm512_min_ps(a.v, b.v)}; }

@@ -80,6 +80,13 @@ LOCKSTEP_VEC V Sub(V a, V b) { LOCKSTEP_LANES(a.lane[i] - b.lane[i]); }
 LOCKSTEP_VEC V Mul(V a, V b) { LOCKSTEP_LANES(a.lane[i] * b.lane[i]); }
 LOCKSTEP_VEC V Div(V a, V b) { LOCKSTEP_LANES(a.lane[i] / b.lane[i]); }
 LOCKSTEP_VEC V Fma(V a, V b, V c) { LOCKSTEP_LANES(FmaLane(a.lane[i], b.lane[i], c.lane[i])); }
+LOCKSTEP_VEC void Accumulate(V a, V b, V* sum) { *sum = Fma(a, b, *sum); }
+template <int R, class E>
+LOCKSTEP_VEC void AccumulateRows(const E* p, const V (&rows)[R], V (&sum)[R]) {
+  const V v = Load(p);
+#pragma GCC unroll 8
+  for (int r = 0; r < R; ++r) Accumulate(rows[r], v, &sum[r]);
+}
 LOCKSTEP_VEC V NegFma(V a, V b, V c) { LOCKSTEP_LANES(FmaLane(-a.lane[i], b.lane[i], c.lane[i])); }
 LOCKSTEP_VEC V Max(V a, V b) { LOCKSTEP_LANES(a.lane[i] > b.lane[i] ? a.lane[i] : b.lane[i]); }
 LOCKSTEP_VEC V Min(V a, V b) { LOCKSTEP_LANES(a.lane[i] < b.lane[i] ? a.lane[i] : b.lane[i]); }
