@@ -35,12 +35,13 @@ def test_case_06_null_and_empty_stops(client, server, model):
 
 
 def test_case_03_lone_byte(client, server, model):
-    def text_of(token):
-        reply = httpx.post(server.url + "/detokenize", json={"tokens": [token]})
-        return reply.json()["prompt"]
-
     # A token that is a part of a character.
-    partial = next(token for token in range(400) if "\ufffd" in text_of(token))
+    with httpx.Client(base_url=server.url) as session:
+
+        def text_of(token):
+            return session.post("/detokenize", json={"tokens": [token]}).json()["prompt"]
+
+        partial = next(token for token in range(400) if "\ufffd" in text_of(token))
     fields = dict(max_tokens=4, temperature=0, logit_bias={str(partial): 100}, logprobs=1)
     whole = complete(client, model, "a", **fields)
     assert "\ufffd" in whole.choices[0].text
