@@ -38,7 +38,8 @@ def golden(tiny, runs, packages):
             rest = random.choice(order[i][TOP:], RANDOM, replace=False)
             tokens = np.concatenate([order[i][:TOP], rest])
             row = {"ids": tokens.tolist()}
-            row |= {n: np.round(r[i][tokens] / UNIT).astype(int).tolist() for n, r in results.items()}
+            for name, result in results.items():
+                row[name] = np.round(result[i][tokens] / UNIT).astype(int).tolist()
             positions.append(row)
         sequences.append({"ids": ids, "positions": positions})
     value = {
