@@ -2,7 +2,7 @@
 
     python tools/reference/compare_llama_cpp.py MODEL.gguf [TEXT_FILE] [--length N] [-- FLAGS]
 
-FLAGS go to `lockstep score` (for example `-- --compute f32`). LOCKSTEP_BIN names the binary.
+FLAGS go to `lockstep score` (for example `-- --compute f32`). LOCKSTEP_TEST_BINARY names the binary.
 llama.cpp runs with its defaults: quantised activations, f16 keys and values. So this shows how far
 two quantised implementations are apart, not which one is right; for that see the goldens.
 """
@@ -24,7 +24,7 @@ LISTED, TOP, TAIL = 4096, 32, 16
 
 
 def lockstep_score(model, ids, top, flags):
-    binary = os.environ.get("LOCKSTEP_BIN", paths.ROOT / "build" / "lockstep")
+    binary = os.environ.get("LOCKSTEP_TEST_BINARY", paths.ROOT / "build" / "lockstep")
     with tempfile.NamedTemporaryFile("w", suffix=".json") as tokens:
         json.dump(ids, tokens)
         tokens.flush()

@@ -10,7 +10,7 @@ CHECKPOINTS = CONFORMANCE / "checkpoints"
 GOLDENS = CONFORMANCE / "goldens"
 TEXT = CONFORMANCE / "data" / "score_text.txt"
 SMOLLM2 = Path(
-    os.environ.get("LOCKSTEP_SMOLLM2")
+    os.environ.get("LOCKSTEP_TEST_MODEL")
     or Path.home() / ".cache/lockstep/models/SmolLM2-135M-Instruct.Q4_1.gguf"
 )
 

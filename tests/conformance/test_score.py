@@ -1,8 +1,8 @@
 """`lockstep score` against implementations that lockstep does not share a line with.
 
-    python -m pytest tests/conformance/run_score_conformance.py
+    python -m pytest tests/conformance/test_score.py
 
-LOCKSTEP_BIN names the binary (default build/lockstep); LOCKSTEP_SMOLLM2 names SmolLM2's GGUF file
+LOCKSTEP_TEST_BINARY names the binary (default build/lockstep); LOCKSTEP_TEST_MODEL names SmolLM2's GGUF file
 (default ~/.cache/lockstep/models/). A missing binary or model fails, it does not skip. The
 goldens' makers are in tools/reference; score_golden.py says what is stored and how the divergence
 is defined.
@@ -20,9 +20,9 @@ import pytest
 import score_golden
 
 HERE = Path(__file__).resolve().parent
-BINARY = Path(os.environ.get("LOCKSTEP_BIN") or HERE.parents[1] / "build" / "lockstep")
+BINARY = Path(os.environ.get("LOCKSTEP_TEST_BINARY") or HERE.parents[1] / "build" / "lockstep")
 SMOLLM2 = Path(
-    os.environ.get("LOCKSTEP_SMOLLM2")
+    os.environ.get("LOCKSTEP_TEST_MODEL")
     or Path.home() / ".cache/lockstep/models/SmolLM2-135M-Instruct.Q4_1.gguf"
 )
 LISTED = 4096  # tokens a position asked for; the golden's check was made with the same number
@@ -39,7 +39,7 @@ def score(model, ids, top, tmp_path, *flags):
     tokens.write_text(json.dumps(ids))
     command = [BINARY, "score", model, "--tokens-file", tokens, "--top", str(top), "--json", *flags]
     command = [str(part) for part in command]
-    assert BINARY.is_file(), f"{BINARY} is missing: run `make build`, or set LOCKSTEP_BIN"
+    assert BINARY.is_file(), f"{BINARY} is missing: run `make build`, or set LOCKSTEP_TEST_BINARY"
     done = subprocess.run(command, capture_output=True, timeout=900, check=False)
     shown = f"{' '.join(command)}\n{done.stderr.decode(errors='replace')[-2000:]}"
     assert done.returncode == 0, f"exit code {done.returncode} from {shown}"
