@@ -31,7 +31,7 @@ struct PackedMatrix {
   int32_t n = 0;
   int32_t k = 0;      // integer formats: a multiple of kActGroup
   int32_t group = 0;  // integer formats: 16 or 32
-  int32_t zero = 0;   // integer formats: subtracted from every code (8 for Q4_0)
+  int32_t zero = 0;   // kU4 without minimums: subtracted from every code (8 for Q4_0)
   bool has_min = false;
   bool f32_scales = false;          // scales are f32 instead of f16
   const std::byte* data = nullptr;  // 64-byte aligned

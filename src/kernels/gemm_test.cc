@@ -35,7 +35,6 @@ constexpr Format kIntFormats[] = {
     {"u4 min f32", WeightCode::kU4, 32, 0, true, true, 0, 15},
     {"u4 plain", WeightCode::kU4, 32, 0, false, true, 0, 15},
     {"i8", WeightCode::kI8, 32, 0, false, false, -128, 127},
-    {"i8 zero 16", WeightCode::kI8, 32, 16, false, false, 0, 31},
     {"i8 min", WeightCode::kI8, 32, 0, true, false, 0, 31},
     {"i8 min f32", WeightCode::kI8, 32, 0, true, true, -128, 127},
     {"i8 group 16 f32", WeightCode::kI8, 16, 0, false, true, -32, 31},

@@ -18,8 +18,8 @@ inline V LoadWeights(const std::byte* p) {
 // acc [P][R][16] += rows x[R] by P panels over `depth` k's; panels lie `panel_stride` bytes apart,
 // accumulators of panels `acc_stride` floats.
 template <WeightCode kCode, int R, int P>
-void FloatTile(const std::byte* weights, size_t panel_stride, const float* x, int64_t x_stride,
-               int32_t depth, float* acc, int64_t acc_stride) {
+[[gnu::noinline]] void FloatTile(const std::byte* weights, size_t panel_stride, const float* x,
+                                 int64_t x_stride, int32_t depth, float* acc, int64_t acc_stride) {
   constexpr size_t kStep = kPanel * FloatBytes(kCode);
   V sum[P * R];
 #pragma GCC unroll 16

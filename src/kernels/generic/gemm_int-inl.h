@@ -23,71 +23,98 @@ struct IntGroups {
   int32_t count;
 };
 
-inline V LoadConstants(const std::byte* p, bool f32) {
+LOCKSTEP_VEC V LoadConstants(const std::byte* p, bool f32) {
   return f32 ? Load(reinterpret_cast<const float*>(p))
              : LoadF16(reinterpret_cast<const uint16_t*>(p));
 }
 
-// acc [R][16] of rows first_row... over some groups.
-template <class Dot, int R, bool kZero, bool kMin>
-void IntTile(const IntGroups& groups, const IntRows<typename Dot::Code>& rows, int32_t first_row,
-             float* acc) {
-  const int64_t row_groups = rows.k / Dot::kGroup;
-  const auto* codes = rows.codes + first_row * rows.k + int64_t{groups.first} * Dot::kGroup;
-  const float* scales = rows.scales + first_row * (rows.k / kActGroup);
+// One group's product into the accumulator of one row. With IntTile's order of groups, all that the
+// arithmetic is.
+template <bool kZero, bool kMin>
+LOCKSTEP_VEC V AddGroup(V sum, I dot, V scale, V min, float act_scale, const int32_t* zero_sum,
+                        const float* scaled_sum) {
+  if constexpr (kZero) dot = Sub(dot, SetI(*zero_sum));
+  sum = Fma(ToF32(dot), Mul(scale, Set1(act_scale)), sum);
+  if constexpr (kMin) sum = Fma(min, Set1(*scaled_sum), sum);
+  return sum;
+}
+
+// acc [R][16] of rows first_row... over some groups, in ascending order.
+template <class Dot, int R, bool kMin>
+[[gnu::noinline]] void IntTile(const IntGroups& groups, const IntRows<typename Dot::Code>& rows,
+                               int32_t first_row, float* acc) {
+  constexpr bool kZero = Dot::kBias != 0 || (Dot::kHasZero && !kMin);
+  // Accumulators that find no room in registers beside the dots stay in memory, in the first cache.
+  constexpr bool kResident = R <= kResidentIntRows;
+  constexpr int32_t kGroupsPerScale = kActGroup / Dot::kGroup;
+  const int64_t k = rows.k;
+  const int64_t row_groups = k / Dot::kGroup;
+  const int64_t row_scales = k / kActGroup;
+  const bool f32 = Dot::kUnpacked || groups.f32_constants;
+  const size_t group_bytes = groups.bytes;
+  const std::byte* data = groups.data;
+  const std::byte* constants = data + groups.code_bytes;
+  const size_t min_at = f32 ? kPanel * sizeof(float) : kPanel * sizeof(uint16_t);
+  const auto* codes = rows.codes + first_row * k + int64_t{groups.first} * Dot::kGroup;
+  const float* scales = rows.scales + first_row * row_scales;
   const int32_t* zero_sum = rows.zero_sum + first_row * row_groups;
   const float* scaled_sum = rows.scaled_sum + first_row * row_groups;
-  const std::byte* data = groups.data;
-  const size_t constants = groups.f32_constants ? kPanel * sizeof(float) : kPanel * 2;
 
-  V sum[R];
+  V resident[R];
+  if constexpr (kResident) {
 #pragma GCC unroll 16
-  for (int r = 0; r < R; ++r) sum[r] = Load(acc + r * kPanel);
-  for (int32_t g = groups.first; g < groups.first + groups.count; ++g) {
-    const int32_t act_group = g / (kActGroup / Dot::kGroup);
+    for (int r = 0; r < R; ++r) resident[r] = Load(acc + r * kPanel);
+  }
+  const int32_t last = groups.first + groups.count;
+  for (int32_t g = groups.first; g < last; ++g) {
     I dot[R];
-    Dot::template Run<R>(data, codes, rows.k, dot);
-    const auto scale = LoadConstants(data + groups.code_bytes, groups.f32_constants);
+    Dot::template Run<R>(data, codes, k, dot);
+    const V scale = LoadConstants(constants, f32);
+    const V min = kMin ? LoadConstants(constants + min_at, f32) : scale;
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r) {
-      if constexpr (kZero) dot[r] = Sub(dot[r], SetI(zero_sum[r * row_groups + g]));
-      const auto both = Mul(scale, Set1(scales[r * (rows.k / kActGroup) + act_group]));
-      sum[r] = Fma(ToF32(dot[r]), both, sum[r]);
-    }
-    if constexpr (kMin) {
-      const auto min = LoadConstants(data + groups.code_bytes + constants, groups.f32_constants);
-#pragma GCC unroll 16
-      for (int r = 0; r < R; ++r) {
-        sum[r] = Fma(min, Set1(scaled_sum[r * row_groups + g]), sum[r]);
+      const V sum = kResident ? resident[r] : Load(acc + r * kPanel);
+      const V next = AddGroup<kZero, kMin>(
+          sum, dot[r], scale, min, scales[r * row_scales + g / kGroupsPerScale],
+          zero_sum + r * row_groups + g, scaled_sum + r * row_groups + g);
+      if constexpr (kResident) {
+        resident[r] = next;
+      } else {
+        Store(acc + r * kPanel, next);
       }
     }
-    data += groups.bytes;
+    // Or the compiler would carry them in registers all the same, and spill.
+    if constexpr (!kResident) asm volatile("" ::: "memory");
+    data += group_bytes;
+    constants += group_bytes;
     codes += Dot::kGroup;
   }
+  if constexpr (kResident) {
 #pragma GCC unroll 16
-  for (int r = 0; r < R; ++r) Store(acc + r * kPanel, sum[r]);
+    for (int r = 0; r < R; ++r) Store(acc + r * kPanel, resident[r]);
+  }
 }
 
 // Picks the instance for `count` <= R rows.
-template <class Dot, int R, bool kZero, bool kMin>
+template <class Dot, int R, bool kMin>
 void IntTileOf(int32_t count, const IntGroups& groups, const IntRows<typename Dot::Code>& rows,
                int32_t first_row, float* acc) {
   if constexpr (R > 1) {
     if (count < R) {
-      return IntTileOf<Dot, R - 1, kZero, kMin>(count, groups, rows, first_row, acc);
+      return IntTileOf<Dot, R - 1, kMin>(count, groups, rows, first_row, acc);
     }
   }
-  IntTile<Dot, R, kZero, kMin>(groups, rows, first_row, acc);
+  IntTile<Dot, R, kMin>(groups, rows, first_row, acc);
 }
 
 // All rows of a block by some groups, in tiles of nearly equal height.
-template <class Dot, bool kZero, bool kMin>
+template <class Dot, bool kMin>
 void IntTiles(const IntGroups& groups, const IntRows<typename Dot::Code>& rows, int32_t count,
               float* acc) {
   int32_t tiles = (count + kIntRows - 1) / kIntRows;
   for (int32_t row = 0; row < count; --tiles) {
     const int32_t height = (count - row + tiles - 1) / tiles;
-    IntTileOf<Dot, kIntRows, kZero, kMin>(height, groups, rows, row, acc + row * kPanel);
+    IntTileOf<Dot, kIntRows, kMin>(height, groups, rows, row, acc + row * kPanel);
     row += height;
   }
 }
@@ -113,7 +140,7 @@ void Corrections(const PackedMatrix& w, const QuantizedRows& x, int32_t first_ro
 
 // One block of rows by all panels of the range. Few rows read the packed panel as it is; many
 // share one unpacking of it. Both are the same arithmetic.
-template <class Packed, class Unpacked, bool kZero, bool kMin>
+template <class Packed, class Unpacked, bool kMin>
 void IntRowBlock(const PackedMatrix& w, const QuantizedRows& x, const GemmRange& range,
                  const GemmEpilogue& epilogue, float* out, int64_t out_stride, std::byte* scratch) {
   constexpr int32_t kGroup = Packed::kGroup;
@@ -149,8 +176,8 @@ void IntRowBlock(const PackedMatrix& w, const QuantizedRows& x, const GemmRange&
     const int32_t groups = w.k / kGroup;
     if (direct) {
       const IntRows<int8_t> rows{codes, w.k, scales, zero_sum, scaled_sum};
-      IntTiles<Packed, kZero, kMin>({data, group_bytes, code_bytes, w.f32_scales, 0, groups}, rows,
-                                    count, acc);
+      IntTiles<Packed, kMin>({data, group_bytes, code_bytes, w.f32_scales, 0, groups}, rows, count,
+                             acc);
     } else {
       for (int32_t first = 0; first < groups; first += kDepthBlock / kGroup) {
         const int32_t some = std::min(kDepthBlock / kGroup, groups - first);
@@ -164,7 +191,7 @@ void IntRowBlock(const PackedMatrix& w, const QuantizedRows& x, const GemmRange&
                   LoadConstants(from + code_bytes + part * step, w.f32_scales));
           }
         }
-        IntTiles<Unpacked, kZero, kMin>(
+        IntTiles<Unpacked, kMin>(
             {unpacked, kUnpackedGroup, Unpacked::kCodeBytes, true, first, some}, block_rows, count,
             acc);
       }
@@ -176,12 +203,9 @@ void IntRowBlock(const PackedMatrix& w, const QuantizedRows& x, const GemmRange&
 template <class Packed, class Unpacked>
 void IntProduct(const PackedMatrix& w, const QuantizedRows& x, const GemmRange& range,
                 const GemmEpilogue& epilogue, float* out, int64_t out_stride, std::byte* scratch) {
-  const bool zero = w.zero + Packed::kBias != 0;
   static_assert(Packed::kBias == Unpacked::kBias && Packed::kGroup == Unpacked::kGroup);
-  auto* run = w.has_min ? (zero ? IntRowBlock<Packed, Unpacked, true, true>
-                                : IntRowBlock<Packed, Unpacked, false, true>)
-                        : (zero ? IntRowBlock<Packed, Unpacked, true, false>
-                                : IntRowBlock<Packed, Unpacked, false, false>);
+  auto* run =
+      w.has_min ? IntRowBlock<Packed, Unpacked, true> : IntRowBlock<Packed, Unpacked, false>;
   for (int32_t row = range.row_begin; row < range.row_end; row += kRowBlock) {
     GemmRange block = range;
     block.row_begin = row;

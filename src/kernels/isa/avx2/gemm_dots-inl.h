@@ -14,6 +14,8 @@ LOCKSTEP_VEC void Quad4(__m256i lo, __m256i hi, const int8_t* codes, int64_t str
     const __m256i b = _mm256_maddubs_epi16(hi, four);
     sum[r].lo = kQuad == 0 ? a : _mm256_add_epi16(sum[r].lo, a);
     sum[r].hi = kQuad == 0 ? b : _mm256_add_epi16(sum[r].hi, b);
+    Keep(sum[r].lo);
+    Keep(sum[r].hi);
   }
 }
 template <int R>
@@ -29,6 +31,8 @@ LOCKSTEP_VEC void WidenSums(I (&sum)[R]) {
 struct PackedU4 {
   static constexpr int kGroup = 32;
   static constexpr int kBias = 0;
+  static constexpr bool kHasZero = true;
+  static constexpr bool kUnpacked = false;
   using Code = int8_t;
 
   template <int R, int kChunk>
@@ -56,7 +60,9 @@ struct PackedU4 {
 struct UnpackedU4 {
   static constexpr int kGroup = 32;
   static constexpr int kBias = 0;
+  static constexpr bool kHasZero = true;
   static constexpr size_t kCodeBytes = 512;
+  static constexpr bool kUnpacked = true;
   using Code = int8_t;
 
   [[gnu::always_inline]] static inline void Unpack(const std::byte* from, std::byte* to) {
@@ -94,6 +100,8 @@ template <int G>
 struct PackedI8 {
   static constexpr int kGroup = G;
   static constexpr int kBias = 0;
+  static constexpr bool kHasZero = false;
+  static constexpr bool kUnpacked = false;
   using Code = int8_t;
 
   template <int R>
@@ -115,6 +123,8 @@ struct PackedI8 {
             _mm256_madd_epi16(_mm256_maddubs_epi16(abs_hi, _mm256_sign_epi8(four, hi)), ones);
         sum[r].lo = quad == 0 ? a : _mm256_add_epi32(sum[r].lo, a);
         sum[r].hi = quad == 0 ? b : _mm256_add_epi32(sum[r].hi, b);
+        Keep(sum[r].lo);
+        Keep(sum[r].hi);
       }
     }
   }
@@ -125,7 +135,9 @@ template <int G>
 struct UnpackedI8 {
   static constexpr int kGroup = G;
   static constexpr int kBias = 0;
+  static constexpr bool kHasZero = false;
   static constexpr size_t kCodeBytes = size_t{2} * 16 * G;
+  static constexpr bool kUnpacked = true;
   using Code = int16_t;
 
   // The row's codes likewise: of each k-quad first 0 and 2, then 1 and 3.
@@ -163,6 +175,8 @@ struct UnpackedI8 {
         const __m256i b = _mm256_madd_epi16(hi, two);
         sum[r].lo = pair == 0 ? a : _mm256_add_epi32(sum[r].lo, a);
         sum[r].hi = pair == 0 ? b : _mm256_add_epi32(sum[r].hi, b);
+        Keep(sum[r].lo);
+        Keep(sum[r].hi);
       }
     }
   }

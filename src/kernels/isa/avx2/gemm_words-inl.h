@@ -3,6 +3,7 @@
 // A fragment: included after vec-inl.h.
 
 constexpr int kIntRows = 4;
+constexpr int kResidentIntRows = 2;
 constexpr int kFloatRows = 6;
 constexpr int kFloatPanels = 1;
 constexpr int kFewFloatRows = 4;
@@ -18,6 +19,9 @@ LOCKSTEP_VEC __m256i LoadBytes(const void* p) {
 LOCKSTEP_VEC void StoreBytes(void* p, __m256i v) {
   _mm256_storeu_si256(static_cast<__m256i*>(p), v);
 }
+
+// Holds the compiler to the order of integer sums as written; it would regroup them and spill.
+LOCKSTEP_VEC void Keep(__m256i& v) { asm("" : "+x"(v)); }
 
 // Four bytes in every lane.
 LOCKSTEP_VEC __m256i Broadcast4(const void* p) {

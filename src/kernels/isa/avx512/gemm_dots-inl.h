@@ -15,6 +15,8 @@ LOCKSTEP_VEC void Quad(__m512i w, int quad, const int8_t* codes, int64_t stride,
 struct PackedU4 {
   static constexpr int kGroup = 32;
   static constexpr int kBias = 0;
+  static constexpr bool kHasZero = true;
+  static constexpr bool kUnpacked = false;
   using Code = int8_t;
 
   template <int R>
@@ -35,7 +37,9 @@ template <int G, int B>
 struct UnpackedBytes {
   static constexpr int kGroup = G;
   static constexpr int kBias = B;
+  static constexpr bool kHasZero = false;
   static constexpr size_t kCodeBytes = size_t{16} * G;
+  static constexpr bool kUnpacked = true;
   using Code = int8_t;
 
   template <int R>
@@ -49,6 +53,8 @@ struct UnpackedBytes {
 };
 
 struct UnpackedU4 : UnpackedBytes<32, 0> {
+  static constexpr bool kHasZero = true;
+
   [[gnu::always_inline]] static inline void Unpack(const std::byte* from, std::byte* to) {
     const __m512i mask = _mm512_set1_epi8(15);
     for (int i = 0; i < 256; i += 64) {
@@ -67,6 +73,8 @@ template <int G>
 struct PackedI8 {
   static constexpr int kGroup = G;
   static constexpr int kBias = 128;
+  static constexpr bool kHasZero = false;
+  static constexpr bool kUnpacked = false;
   using Code = int8_t;
 
   template <int R>

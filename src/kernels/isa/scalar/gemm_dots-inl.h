@@ -14,7 +14,9 @@ template <class T, int G>
 struct Bytes {
   static constexpr int kGroup = G;
   static constexpr int kBias = 0;
+  static constexpr bool kHasZero = false;
   static constexpr size_t kCodeBytes = size_t{16} * G;
+  static constexpr bool kUnpacked = true;
   using Code = int8_t;
 
   template <int R>
@@ -30,6 +32,8 @@ struct Bytes {
 };
 
 struct UnpackedU4 : Bytes<uint8_t, 32> {
+  static constexpr bool kHasZero = true;
+
   [[gnu::always_inline]] static inline void Unpack(const std::byte* from, std::byte* to) {
     for (int i = 0; i < 256; ++i) {
       to[i] = from[i] & std::byte{15};
@@ -41,6 +45,8 @@ struct UnpackedU4 : Bytes<uint8_t, 32> {
 struct PackedU4 {
   static constexpr int kGroup = 32;
   static constexpr int kBias = 0;
+  static constexpr bool kHasZero = true;
+  static constexpr bool kUnpacked = false;
   using Code = int8_t;
 
   template <int R>
@@ -53,7 +59,9 @@ struct PackedU4 {
 };
 
 template <int G>
-using PackedI8 = Bytes<int8_t, G>;
+struct PackedI8 : Bytes<int8_t, G> {
+  static constexpr bool kUnpacked = false;
+};
 
 template <int G>
 struct UnpackedI8 : Bytes<int8_t, G> {
