@@ -1,0 +1,119 @@
+#include "gemm_limits.h"
+
+#include <immintrin.h>
+#include <time.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <thread>
+#include <vector>
+
+#include "platform/buffer.h"
+
+namespace lockstep::bench {
+namespace {
+
+constexpr int64_t kLoops = 20'000'000;
+
+// The best of a few runs: others may share the core.
+template <class Work>
+double Best(Work work) {
+  double best = 0;
+  for (int run = 0; run < 5; ++run) best = std::max(best, work());
+  return best;
+}
+
+#pragma GCC push_options
+#pragma GCC target("avx2,fma")
+
+// Twelve independent chains of one instruction, kept from being optimised away.
+#define LOCKSTEP_CHAINS(type, zero, step)                                                        \
+  type a = zero, b = zero, c = zero, d = zero, e = zero, f = zero, g = zero, h = zero, i = zero, \
+       j = zero, k = zero, l = zero;                                                             \
+  const double start = ThreadSeconds();                                                          \
+  for (int64_t n = 0; n < kLoops; ++n) {                                                         \
+    step(a) step(b) step(c) step(d) step(e) step(f) step(g) step(h) step(i) step(j) step(k)      \
+        step(l)                                                                                  \
+  }                                                                                              \
+  const double seconds = ThreadSeconds() - start;                                                \
+  return 12.0 * kLoops / seconds
+
+#define LOCKSTEP_MADDUBS(x) asm volatile("vpmaddubsw %0, %0, %0" : "+x"(x));
+#define LOCKSTEP_MADDWD(x) asm volatile("vpmaddwd %0, %0, %0" : "+x"(x));
+#define LOCKSTEP_FMA(x) asm volatile("vfmadd231ps %0, %0, %0" : "+x"(x));
+
+double Maddubs() { LOCKSTEP_CHAINS(__m256i, _mm256_setzero_si256(), LOCKSTEP_MADDUBS); }
+double Maddwd() { LOCKSTEP_CHAINS(__m256i, _mm256_setzero_si256(), LOCKSTEP_MADDWD); }
+double Fma256() { LOCKSTEP_CHAINS(__m256, _mm256_setzero_ps(), LOCKSTEP_FMA); }
+
+uint64_t Sum(const std::byte* data, size_t bytes) {
+  __m256i sum = _mm256_setzero_si256();
+  for (size_t at = 0; at < bytes; at += 128) {
+    const auto* p = reinterpret_cast<const __m256i*>(data + at);
+    sum = _mm256_xor_si256(
+        sum, _mm256_xor_si256(_mm256_xor_si256(p[0], p[1]), _mm256_xor_si256(p[2], p[3])));
+    _mm_prefetch(reinterpret_cast<const char*>(data + at + 2048), _MM_HINT_T0);
+    _mm_prefetch(reinterpret_cast<const char*>(data + at + 2112), _MM_HINT_T0);
+  }
+  return static_cast<uint64_t>(_mm256_extract_epi64(sum, 0));
+}
+
+#pragma GCC pop_options
+
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx512vnni")
+
+#define LOCKSTEP_DPBUSD(x) asm volatile("vpdpbusd %0, %0, %0" : "+v"(x));
+
+double Dpbusd() { LOCKSTEP_CHAINS(__m512i, _mm512_setzero_si512(), LOCKSTEP_DPBUSD); }
+double Fma512() { LOCKSTEP_CHAINS(__m512, _mm512_setzero_ps(), LOCKSTEP_FMA); }
+
+#pragma GCC pop_options
+
+}  // namespace
+
+double ThreadSeconds() {
+  timespec time;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+Limits MeasureLimits(std::string_view isa) {
+  if (isa == "avx512") return {64 * Best(Dpbusd), 64 * Best(Dpbusd), 16 * Best(Fma512)};
+  if (isa == "avx2") return {32 * Best(Maddubs), 16 * Best(Maddwd), 8 * Best(Fma256)};
+  return {};
+}
+
+double ReadBandwidth(size_t bytes, int threads) {
+  std::vector<Buffer> buffers;
+  for (int t = 0; t < threads; ++t) {
+    auto buffer = Buffer::Allocate(bytes, "benchmark");
+    if (!buffer.ok()) return 0;
+    std::fill(buffer->data(), buffer->data() + bytes, std::byte{1});
+    buffers.push_back(std::move(*buffer));
+  }
+  // In pieces, each timed by itself in CPU time, as the products are.
+  constexpr size_t kPiece = size_t{1} << 20;
+  std::vector<double> rates(threads);
+  const auto read = [&](int t) {
+    std::vector<double> times;
+    for (int run = 0; run < 4; ++run) {
+      for (size_t at = 0; at < bytes; at += kPiece) {
+        const double start = ThreadSeconds();
+        volatile uint64_t sink = Sum(buffers[t].data() + at, kPiece);
+        (void)sink;
+        times.push_back(ThreadSeconds() - start);
+      }
+    }
+    std::nth_element(times.begin(), times.begin() + times.size() / 10, times.end());
+    rates[t] = static_cast<double>(kPiece) / times[times.size() / 10];
+  };
+  std::vector<std::thread> workers;
+  for (int t = 1; t < threads; ++t) workers.emplace_back(read, t);
+  read(0);
+  for (std::thread& worker : workers) worker.join();
+  return std::accumulate(rates.begin(), rates.end(), 0.0);
+}
+
+}  // namespace lockstep::bench

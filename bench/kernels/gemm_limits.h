@@ -1,0 +1,24 @@
+// The limits of one core of this machine, measured in the run that compares with them: operations
+// of loops that touch registers only, and bytes of a plain forward read.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+namespace lockstep::bench {
+
+struct Limits {
+  double int8_macs_per_s = 0;  // multiply-adds of the widest 8-bit instruction the table uses
+  double int16_macs_per_s = 0;
+  double f32_macs_per_s = 0;
+};
+
+Limits MeasureLimits(std::string_view isa);
+
+// Bytes per second of `threads` threads that read `bytes` each, forward, huge pages asked for.
+double ReadBandwidth(size_t bytes, int threads);
+
+// CPU seconds of this thread.
+double ThreadSeconds();
+
+}  // namespace lockstep::bench
