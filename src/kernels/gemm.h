@@ -4,11 +4,14 @@
 // fixed by the weight format; tiles run over rows and outputs only. So a row's result never depends
 // on how many rows share the call, on the range of rows or panels, or on the instruction set.
 //
-//   integer formats (kU4, kI8): for each group g of `group` consecutive k, the dot product of the
-//   codes
-//     is exact in int32, and  acc = fma(float(dot - zero * sum_g), scale_w[n][g] * scale_x[t][g'],
-//     acc) where g' is the activation group (32 wide) that holds g; with minimums, then also acc =
-//     fma(min_w[n][g], scale_x[t][g'] * float(sum_g), acc). sum_g: sum of the row's codes in g.
+//   integer formats (kU4, kI8): activations have a scale for each kActGroup consecutive k. For each
+//   of
+//     these activation groups h, in ascending order, the dot product of the codes is exact in
+//     int32, and
+//       acc = fma(float(dot - zero * sum_h), scale_w[n][g] * scale_x[t][h], acc)
+//     where g is the weight group (16 or 32 wide) that holds h and sum_h the sum of the row's codes
+//     in h. With minimums, after the last h of a weight group:
+//       acc = fma(min_w[n][g], m, acc), m = the sum of scale_x[t][h] * float(sum_h) over its h
 //   float formats (kF32, kBF16, kF16): acc = fma(x[t][k], float(w[n][k]), acc), from acc = +0.
 #pragma once
 
@@ -18,7 +21,7 @@
 namespace lockstep::kernels {
 
 inline constexpr int32_t kPanel = 16;     // outputs of a panel
-inline constexpr int32_t kActGroup = 32;  // k's that share an activation scale
+inline constexpr int32_t kActGroup = 16;  // k's that share an activation scale (docs/numerics.md)
 
 enum class WeightCode : uint8_t { kU4, kI8, kF32, kBF16, kF16 };
 
@@ -44,8 +47,8 @@ struct PackedMatrix {
 // round-half-even of x / scale (as x * (127 / absmax)), 0 for a group of zeros. Row-major.
 struct QuantizedRows {
   int8_t* codes = nullptr;  // [rows, k]
-  float* scales = nullptr;  // [rows, k / 32]
-  int32_t* sums = nullptr;  // [rows, k / 16]: sums of codes over 16
+  float* scales = nullptr;  // [rows, k / kActGroup]
+  int32_t* sums = nullptr;  // [rows, k / kActGroup]: sums of codes
   int32_t k = 0;
 };
 

@@ -170,7 +170,7 @@ struct Rows {
       : count(rows),
         k(depth),
         codes(static_cast<size_t>(rows) * depth),
-        scales(codes.size() / 32),
+        scales(codes.size() / kActGroup),
         sums(codes.size() / 16) {}
   QuantizedRows view() { return {codes.data(), scales.data(), sums.data(), k}; }
 };
@@ -185,10 +185,10 @@ std::vector<float> RandomRows(int32_t rows, int32_t k, uint32_t seed) {
 // The definition of the activations' codes.
 Rows ReferenceQuantize(const std::vector<float>& x, int32_t rows, int32_t k) {
   Rows out(rows, k);
-  for (size_t g = 0; g < x.size() / 32; ++g) {
+  for (size_t g = 0; g < x.size() / 16; ++g) {
     float largest = 0.0f;
     bool finite = true;
-    for (size_t i = g * 32; i < g * 32 + 32; ++i) {
+    for (size_t i = g * 16; i < g * 16 + 16; ++i) {
       finite = finite && std::isfinite(x[i]);
       largest = std::max(largest, std::fabs(x[i]));
     }
@@ -197,7 +197,7 @@ Rows ReferenceQuantize(const std::vector<float>& x, int32_t rows, int32_t k) {
                                           : largest / 127.0f;
     if (!finite || largest < 0x1p-119f) continue;
     const float inverse = 127.0f / largest;
-    for (size_t i = g * 32; i < g * 32 + 32; ++i) {
+    for (size_t i = g * 16; i < g * 16 + 16; ++i) {
       out.codes[i] = static_cast<int8_t>(std::nearbyint(x[i] * inverse));
       out.sums[i / 16] += out.codes[i];
     }
@@ -210,18 +210,20 @@ float ReferenceInt(const Weights& w, const Rows& x, int32_t row, int32_t n) {
   const int32_t g = w.format.group;
   float acc = 0.0f;
   for (int32_t group = 0; group < w.k / g; ++group) {
-    int32_t dot = 0, sum = 0;
-    for (int32_t i = group * g; i < group * g + g; ++i) {
-      const int32_t code = x.codes[static_cast<size_t>(row) * w.k + i];
-      dot += w.codes[static_cast<size_t>(n) * w.k + i] * code;
-      sum += code;
-    }
-    const float act_scale = x.scales[static_cast<size_t>(row) * (w.k / 32) + group * g / 32];
     const size_t at = static_cast<size_t>(n) * (w.k / g) + group;
-    acc = std::fma(static_cast<float>(dot - w.format.zero * sum), w.scales[at] * act_scale, acc);
-    if (w.format.has_min) {
-      acc = std::fma(w.mins[at], act_scale * static_cast<float>(sum), acc);
+    float m = 0.0f;
+    for (int32_t h = group * g / 16; h < (group + 1) * g / 16; ++h) {
+      int32_t dot = 0, sum = 0;
+      for (int32_t i = h * 16; i < h * 16 + 16; ++i) {
+        const int32_t code = x.codes[static_cast<size_t>(row) * w.k + i];
+        dot += w.codes[static_cast<size_t>(n) * w.k + i] * code;
+        sum += code;
+      }
+      const float act_scale = x.scales[static_cast<size_t>(row) * (w.k / 16) + h];
+      acc = std::fma(static_cast<float>(dot - w.format.zero * sum), w.scales[at] * act_scale, acc);
+      m += act_scale * static_cast<float>(sum);
     }
+    if (w.format.has_min) acc = std::fma(w.mins[at], m, acc);
   }
   return acc;
 }

@@ -17,7 +17,8 @@ namespace lockstep::quant {
 // One K-group of one output as the integer kernels want it: value = scale * (code - zero) +
 // minimum.
 struct Group {
-  int8_t codes[kernels::kActGroup];  // the first PackedMatrix::group of them
+  static constexpr int32_t kMaxGroup = 32;
+  int8_t codes[kMaxGroup];  // the first PackedMatrix::group of them
   float scale;
   float minimum;
 };

@@ -8,9 +8,9 @@ template <class Code>
 struct IntRows {
   const Code* codes;        // [rows, k]
   int64_t k;                // also the stride of codes
-  const float* scales;      // [rows, k / 32]
-  const int32_t* zero_sum;  // [rows, k / group]: (zero + bias) * sum
-  const float* scaled_sum;  // [rows, k / group]: scale * sum
+  const float* scales;      // [rows, k / kActGroup]
+  const int32_t* zero_sum;  // [rows, k / kActGroup]: (zero + bias) * sum
+  const float* scaled_sum;  // [rows, k / group]: scales times sums, over the group
 };
 
 // Consecutive K-groups of one panel, each at `bytes` from the last: codes, scales, minimums.
@@ -28,66 +28,81 @@ LOCKSTEP_VEC V LoadConstants(const std::byte* p, bool f32) {
              : LoadF16(reinterpret_cast<const uint16_t*>(p));
 }
 
-// One group's product into the accumulator of one row. With IntTile's order of groups, all that the
-// arithmetic is.
-template <bool kZero, bool kMin>
-LOCKSTEP_VEC V AddGroup(V sum, I dot, V scale, V min, float act_scale, const int32_t* zero_sum,
-                        const float* scaled_sum) {
+// One activation group's product into the accumulator of one row. With the order of groups and the
+// minimums in IntTile, all that the arithmetic is.
+template <bool kZero>
+LOCKSTEP_VEC V AddDot(V sum, I dot, V scale, float act_scale, const int32_t* zero_sum) {
   if constexpr (kZero) dot = Sub(dot, SetI(*zero_sum));
-  sum = Fma(ToF32(dot), Mul(scale, Set1(act_scale)), sum);
-  if constexpr (kMin) sum = Fma(min, Set1(*scaled_sum), sum);
-  return sum;
+  return Fma(ToF32(dot), Mul(scale, Set1(act_scale)), sum);
+}
+
+// Activation group number kPart of one weight group into the accumulators of R rows, which are in
+// `resident` or in memory. `scales` and the like point at the group's own entries of row 0.
+template <class Dot, int R, int kPart, bool kMin, bool kResident>
+LOCKSTEP_VEC void AddPart(const std::byte* data, const typename Dot::Code* codes, int64_t k,
+                          V scale, V min, const float* scales, const int32_t* zero_sum,
+                          const float* scaled_sum, V (&resident)[R], float* acc) {
+  constexpr bool kZero = Dot::kBias != 0 || (Dot::kHasZero && !kMin);
+  constexpr bool kLast = kPart == Dot::kGroup / kActGroup - 1;
+  const int64_t row_parts = k / kActGroup;
+  const int64_t row_groups = k / Dot::kGroup;
+  I dot[R];
+  Dot::template Run<R, kPart>(data, codes + kPart * kActGroup, k, dot);
+#pragma GCC unroll 16
+  for (int r = 0; r < R; ++r) {
+    V sum = kResident ? resident[r] : Load(acc + r * kPanel);
+    sum = AddDot<kZero>(sum, dot[r], scale, scales[r * row_parts + kPart],
+                        zero_sum + r * row_parts + kPart);
+    if constexpr (kMin && kLast) sum = Fma(min, Set1(scaled_sum[r * row_groups]), sum);
+    if constexpr (kResident) {
+      resident[r] = sum;
+    } else {
+      Store(acc + r * kPanel, sum);
+    }
+  }
+  // Or the compiler would carry them in registers all the same, and spill.
+  if constexpr (!kResident) asm volatile("" ::: "memory");
 }
 
 // acc [R][16] of rows first_row... over some groups, in ascending order.
 template <class Dot, int R, bool kMin>
 [[gnu::noinline]] void IntTile(const IntGroups& groups, const IntRows<typename Dot::Code>& rows,
                                int32_t first_row, float* acc) {
-  constexpr bool kZero = Dot::kBias != 0 || (Dot::kHasZero && !kMin);
   // Accumulators that find no room in registers beside the dots stay in memory, in the first cache.
   constexpr bool kResident = R <= kResidentIntRows;
-  constexpr int32_t kGroupsPerScale = kActGroup / Dot::kGroup;
+  constexpr int32_t kParts = Dot::kGroup / kActGroup;
+  static_assert(kParts == 1 || kParts == 2);
   const int64_t k = rows.k;
-  const int64_t row_groups = k / Dot::kGroup;
-  const int64_t row_scales = k / kActGroup;
   const bool f32 = Dot::kUnpacked || groups.f32_constants;
   const size_t group_bytes = groups.bytes;
   const std::byte* data = groups.data;
   const std::byte* constants = data + groups.code_bytes;
   const size_t min_at = f32 ? kPanel * sizeof(float) : kPanel * sizeof(uint16_t);
   const auto* codes = rows.codes + first_row * k + int64_t{groups.first} * Dot::kGroup;
-  const float* scales = rows.scales + first_row * row_scales;
-  const int32_t* zero_sum = rows.zero_sum + first_row * row_groups;
-  const float* scaled_sum = rows.scaled_sum + first_row * row_groups;
+  const float* scales = rows.scales + first_row * (k / kActGroup) + groups.first * kParts;
+  const int32_t* zero_sum = rows.zero_sum + first_row * (k / kActGroup) + groups.first * kParts;
+  const float* scaled_sum = rows.scaled_sum + first_row * (k / Dot::kGroup) + groups.first;
 
   V resident[R];
   if constexpr (kResident) {
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r) resident[r] = Load(acc + r * kPanel);
   }
-  const int32_t last = groups.first + groups.count;
-  for (int32_t g = groups.first; g < last; ++g) {
-    I dot[R];
-    Dot::template Run<R>(data, codes, k, dot);
+  for (int32_t g = 0; g < groups.count; ++g) {
     const V scale = LoadConstants(constants, f32);
     const V min = kMin ? LoadConstants(constants + min_at, f32) : scale;
-#pragma GCC unroll 16
-    for (int r = 0; r < R; ++r) {
-      const V sum = kResident ? resident[r] : Load(acc + r * kPanel);
-      const V next = AddGroup<kZero, kMin>(
-          sum, dot[r], scale, min, scales[r * row_scales + g / kGroupsPerScale],
-          zero_sum + r * row_groups + g, scaled_sum + r * row_groups + g);
-      if constexpr (kResident) {
-        resident[r] = next;
-      } else {
-        Store(acc + r * kPanel, next);
-      }
+    AddPart<Dot, R, 0, kMin, kResident>(data, codes, k, scale, min, scales, zero_sum, scaled_sum,
+                                        resident, acc);
+    if constexpr (kParts == 2) {
+      AddPart<Dot, R, 1, kMin, kResident>(data, codes, k, scale, min, scales, zero_sum, scaled_sum,
+                                          resident, acc);
     }
-    // Or the compiler would carry them in registers all the same, and spill.
-    if constexpr (!kResident) asm volatile("" ::: "memory");
     data += group_bytes;
     constants += group_bytes;
     codes += Dot::kGroup;
+    scales += kParts;
+    zero_sum += kParts;
+    ++scaled_sum;
   }
   if constexpr (kResident) {
 #pragma GCC unroll 16
@@ -123,18 +138,17 @@ void IntTiles(const IntGroups& groups, const IntRows<typename Dot::Code>& rows, 
 template <class Dot>
 void Corrections(const PackedMatrix& w, const QuantizedRows& x, int32_t first_row, int32_t count,
                  int32_t* zero_sum, float* scaled_sum) {
+  constexpr int32_t kParts = Dot::kGroup / kActGroup;
   const int32_t factor = w.zero + Dot::kBias;
-  const int32_t groups = w.k / Dot::kGroup;
-  const int32_t act_groups = w.k / kActGroup;
-  for (int32_t row = 0; row < count; ++row) {
-    const int32_t* sums = x.sums + int64_t{first_row + row} * (w.k / 16);
-    const float* scales = x.scales + int64_t{first_row + row} * act_groups;
-    for (int32_t g = 0; g < groups; ++g) {
-      const int32_t sum = Dot::kGroup == 16 ? sums[g] : sums[2 * g] + sums[2 * g + 1];
-      zero_sum[row * groups + g] = factor * sum;
-      scaled_sum[row * groups + g] =
-          scales[g / (kActGroup / Dot::kGroup)] * static_cast<float>(sum);
-    }
+  const int32_t parts = w.k / kActGroup;
+  const int32_t* sums = x.sums + int64_t{first_row} * parts;
+  const float* scales = x.scales + int64_t{first_row} * parts;
+  for (int64_t h = 0; h < int64_t{count} * parts; ++h) zero_sum[h] = factor * sums[h];
+  for (int64_t g = 0; g < int64_t{count} * parts / kParts; ++g) {
+    const int64_t h = g * kParts;
+    float sum = scales[h] * static_cast<float>(sums[h]);
+    if (kParts == 2) sum += scales[h + 1] * static_cast<float>(sums[h + 1]);
+    scaled_sum[g] = sum;
   }
 }
 

@@ -51,13 +51,13 @@ inline constexpr int32_t kPanelBlock = 4;
 // One thread's scratch of gemm_int and gemm_float, in order; every part is a multiple of 64 bytes.
 //   accumulators  f32 [kPanelBlock][kRowBlock][16]
 //   unpacked      a depth block of kPanelBlock panels, at most 6 bytes a weight with its constants
-//   corrections   int32 [kRowBlock][k / group], then f32 [kRowBlock][k / group]
+//   corrections   int32 [kRowBlock][k / kActGroup], then f32 [kRowBlock][k / group]
 //   codes         int16 [kRowBlock][k]: activations widened, where the instruction set wants that
 constexpr size_t kAccumulatorBytes = sizeof(float) * kPanelBlock * kRowBlock * kPanel;
 constexpr size_t kUnpackedBytes = size_t{6} * kPanelBlock * kPanel * kDepthBlock;
 
 constexpr size_t CorrectionBytes(const PackedMatrix& w) {
-  return sizeof(int32_t) * kRowBlock * static_cast<size_t>(w.k / w.group);
+  return sizeof(int32_t) * kRowBlock * static_cast<size_t>(w.k / kActGroup);
 }
 
 }  // namespace lockstep::kernels

@@ -1,6 +1,6 @@
 // Activations to int8.
 //
-// Of a group's 32 values: a = the largest magnitude; scale = a / 127; code = nearest even integer
+// Of a group's 16 values: a = the largest magnitude; scale = a / 127; code = nearest even integer
 // to x * (127 / a), all in f32. A group with a < 2^-119 counts as zeros (scale 0): 127 / a would
 // leave the range of f32. A group with an infinity or NaN has scale NaN and codes 0, so that every
 // output of the row is NaN and is noticed.
@@ -16,7 +16,7 @@ void Quantize(const float* x, int64_t x_stride, int32_t row_begin, int32_t row_e
     for (int32_t g = 0; g < groups; ++g) {
       const float* from = x + row * x_stride + g * kActGroup;
       int8_t* codes = out.codes + int64_t{row} * out.k + g * kActGroup;
-      int32_t* sums = out.sums + (int64_t{row} * groups + g) * 2;
+      int32_t& sum = out.sums[int64_t{row} * groups + g];
       float& scale = out.scales[int64_t{row} * groups + g];
       // Magnitudes compare as integers, with NaN above infinity.
       const uint32_t bits = LargestMagnitude(from);
@@ -24,11 +24,11 @@ void Quantize(const float* x, int64_t x_stride, int32_t row_begin, int32_t row_e
       if (bits >= kInfinity || largest < kSmallest) {
         scale = bits >= kInfinity ? std::numeric_limits<float>::quiet_NaN() : 0.0f;
         std::memset(codes, 0, kActGroup);
-        sums[0] = sums[1] = 0;
+        sum = 0;
         continue;
       }
       scale = largest / 127.0f;
-      Encode(from, 127.0f / largest, codes, sums);
+      sum = Encode(from, 127.0f / largest, codes);
     }
   }
 }

@@ -18,7 +18,8 @@ Result<Activations> Activations::Allocate(Arena* arena, int32_t rows, int32_t k,
     LOCKSTEP_ASSIGN_OR_RETURN(q.codes, arena->Take<int8_t>(size_t(rows) * k, "activations"));
     LOCKSTEP_ASSIGN_OR_RETURN(
         q.scales, arena->Take<float>(size_t(rows) * (k / kernels::kActGroup), "activations"));
-    LOCKSTEP_ASSIGN_OR_RETURN(q.sums, arena->Take<int32_t>(size_t(rows) * (k / 16), "activations"));
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        q.sums, arena->Take<int32_t>(size_t(rows) * (k / kernels::kActGroup), "activations"));
   }
   return out;
 }

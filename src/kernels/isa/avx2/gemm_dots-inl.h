@@ -1,5 +1,5 @@
-// Dots on AVX2: a group of 32 unsigned 4-bit codes is multiplied and added up in 16 bits (8
-// products of pairs, at most 8 * 2 * 15 * 127 < 2^15) and widened once; 8-bit codes need 32-bit
+// Dots on AVX2: 16 unsigned 4-bit codes are multiplied and added up in 16 bits (4 products of
+// pairs, at most 4 * 2 * 15 * 127 < 2^15) and widened once; 8-bit codes need 32-bit
 // sums.
 //
 // A fragment: included after gemm_words-inl.h.
@@ -35,23 +35,26 @@ struct PackedU4 {
   static constexpr bool kUnpacked = false;
   using Code = int8_t;
 
-  template <int R, int kChunk>
+  // The codes of part 0 are the low halves of the bytes, those of part 1 the high ones.
+  template <int R, int kPart, int kChunk>
   [[gnu::always_inline]] static inline void Chunk(const std::byte* group, const int8_t* codes,
                                                   int64_t stride, I (&sum)[R]) {
     const __m256i mask = _mm256_set1_epi8(15);
-    const __m256i a = LoadBytes(group + 64 * kChunk);
-    const __m256i b = LoadBytes(group + 64 * kChunk + 32);
+    __m256i a = LoadBytes(group + 64 * kChunk);
+    __m256i b = LoadBytes(group + 64 * kChunk + 32);
+    if constexpr (kPart == 1) {
+      a = _mm256_srli_epi16(a, 4);
+      b = _mm256_srli_epi16(b, 4);
+    }
     Quad4<R, kChunk>(_mm256_and_si256(a, mask), _mm256_and_si256(b, mask), codes, stride, sum);
-    Quad4<R, kChunk + 4>(_mm256_and_si256(_mm256_srli_epi16(a, 4), mask),
-                         _mm256_and_si256(_mm256_srli_epi16(b, 4), mask), codes, stride, sum);
   }
-  template <int R>
+  template <int R, int kPart>
   [[gnu::always_inline]] static inline void Run(const std::byte* group, const int8_t* codes,
                                                 int64_t stride, I (&sum)[R]) {
-    Chunk<R, 0>(group, codes, stride, sum);
-    Chunk<R, 1>(group, codes, stride, sum);
-    Chunk<R, 2>(group, codes, stride, sum);
-    Chunk<R, 3>(group, codes, stride, sum);
+    Chunk<R, kPart, 0>(group, codes, stride, sum);
+    Chunk<R, kPart, 1>(group, codes, stride, sum);
+    Chunk<R, kPart, 2>(group, codes, stride, sum);
+    Chunk<R, kPart, 3>(group, codes, stride, sum);
     WidenSums<R>(sum);
   }
 };
@@ -79,17 +82,14 @@ struct UnpackedU4 {
     Quad4<R, kQuad>(LoadBytes(group + 64 * kQuad), LoadBytes(group + 64 * kQuad + 32), codes,
                     stride, sum);
   }
-  template <int R>
+  template <int R, int kPart>
   [[gnu::always_inline]] static inline void Run(const std::byte* group, const int8_t* codes,
                                                 int64_t stride, I (&sum)[R]) {
+    group += 256 * kPart;
     Quad<R, 0>(group, codes, stride, sum);
     Quad<R, 1>(group, codes, stride, sum);
     Quad<R, 2>(group, codes, stride, sum);
     Quad<R, 3>(group, codes, stride, sum);
-    Quad<R, 4>(group, codes, stride, sum);
-    Quad<R, 5>(group, codes, stride, sum);
-    Quad<R, 6>(group, codes, stride, sum);
-    Quad<R, 7>(group, codes, stride, sum);
     WidenSums<R>(sum);
   }
 };
@@ -104,12 +104,13 @@ struct PackedI8 {
   static constexpr bool kUnpacked = false;
   using Code = int8_t;
 
-  template <int R>
+  template <int R, int kPart>
   [[gnu::always_inline]] static inline void Run(const std::byte* group, const int8_t* codes,
                                                 int64_t stride, I (&sum)[R]) {
     const __m256i ones = _mm256_set1_epi16(1);
+    group += 256 * kPart;
 #pragma GCC unroll 8
-    for (int quad = 0; quad < G / 4; ++quad) {
+    for (int quad = 0; quad < 4; ++quad) {
       const __m256i lo = LoadBytes(group + 64 * quad);
       const __m256i hi = LoadBytes(group + 64 * quad + 32);
       const __m256i abs_lo = _mm256_abs_epi8(lo);
@@ -161,11 +162,12 @@ struct UnpackedI8 {
       }
     }
   }
-  template <int R>
+  template <int R, int kPart>
   [[gnu::always_inline]] static inline void Run(const std::byte* group, const int16_t* codes,
                                                 int64_t stride, I (&sum)[R]) {
+    group += 512 * kPart;
 #pragma GCC unroll 16
-    for (int pair = 0; pair < G / 2; ++pair) {
+    for (int pair = 0; pair < 8; ++pair) {
       const __m256i lo = LoadBytes(group + 64 * pair);
       const __m256i hi = LoadBytes(group + 64 * pair + 32);
 #pragma GCC unroll 8

@@ -43,24 +43,22 @@ LOCKSTEP_VEC I Sub(I a, I b) {
 LOCKSTEP_VEC uint32_t LargestMagnitude(const float* x) {
   const __m256i mask = _mm256_set1_epi32(0x7fffffff);
   __m256i m = _mm256_and_si256(LoadBytes(x), mask);
-  for (int i = 8; i < 32; i += 8) m = _mm256_max_epi32(m, _mm256_and_si256(LoadBytes(x + i), mask));
+  m = _mm256_max_epi32(m, _mm256_and_si256(LoadBytes(x + 8), mask));
   __m128i n = _mm_max_epi32(_mm256_castsi256_si128(m), _mm256_extracti128_si256(m, 1));
   n = _mm_max_epi32(n, _mm_shuffle_epi32(n, 0x4e));
   n = _mm_max_epi32(n, _mm_shuffle_epi32(n, 0xb1));
   return static_cast<uint32_t>(_mm_cvtsi128_si32(n));
 }
-LOCKSTEP_VEC void Encode(const float* x, float inverse, int8_t* codes, int32_t* sums) {
+LOCKSTEP_VEC int32_t Encode(const float* x, float inverse, int8_t* codes) {
   const __m256 factor = _mm256_set1_ps(inverse);
-  for (int half = 0; half < 2; ++half, x += 16, codes += 16) {
-    const __m256i a = _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_loadu_ps(x), factor));
-    const __m256i b = _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_loadu_ps(x + 8), factor));
-    const __m256i words = _mm256_permute4x64_epi64(_mm256_packs_epi32(a, b), 0xd8);
-    const __m128i low = _mm256_castsi256_si128(words);
-    const __m128i high = _mm256_extracti128_si256(words, 1);
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(codes), _mm_packs_epi16(low, high));
-    __m128i sum = _mm_madd_epi16(_mm_add_epi16(low, high), _mm_set1_epi16(1));
-    sum = _mm_add_epi32(sum, _mm_shuffle_epi32(sum, 0x4e));
-    sum = _mm_add_epi32(sum, _mm_shuffle_epi32(sum, 0xb1));
-    sums[half] = _mm_cvtsi128_si32(sum);
-  }
+  const __m256i a = _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_loadu_ps(x), factor));
+  const __m256i b = _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_loadu_ps(x + 8), factor));
+  const __m256i words = _mm256_permute4x64_epi64(_mm256_packs_epi32(a, b), 0xd8);
+  const __m128i low = _mm256_castsi256_si128(words);
+  const __m128i high = _mm256_extracti128_si256(words, 1);
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(codes), _mm_packs_epi16(low, high));
+  __m128i sum = _mm_madd_epi16(_mm_add_epi16(low, high), _mm_set1_epi16(1));
+  sum = _mm_add_epi32(sum, _mm_shuffle_epi32(sum, 0x4e));
+  sum = _mm_add_epi32(sum, _mm_shuffle_epi32(sum, 0xb1));
+  return _mm_cvtsi128_si32(sum);
 }

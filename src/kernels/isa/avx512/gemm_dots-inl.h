@@ -19,15 +19,15 @@ struct PackedU4 {
   static constexpr bool kUnpacked = false;
   using Code = int8_t;
 
-  template <int R>
+  template <int R, int kPart>
   [[gnu::always_inline]] static inline void Run(const std::byte* group, const int8_t* codes,
                                                 int64_t stride, I (&sum)[R]) {
     const __m512i mask = _mm512_set1_epi8(15);
 #pragma GCC unroll 4
     for (int chunk = 0; chunk < 4; ++chunk) {
       const __m512i v = _mm512_loadu_si512(group + 64 * chunk);
-      Quad<R>(_mm512_and_si512(v, mask), chunk, codes, stride, sum);
-      Quad<R>(_mm512_and_si512(_mm512_srli_epi16(v, 4), mask), chunk + 4, codes, stride, sum);
+      const __m512i part = kPart == 0 ? v : _mm512_srli_epi16(v, 4);
+      Quad<R>(_mm512_and_si512(part, mask), chunk, codes, stride, sum);
     }
   }
 };
@@ -42,11 +42,12 @@ struct UnpackedBytes {
   static constexpr bool kUnpacked = true;
   using Code = int8_t;
 
-  template <int R>
+  template <int R, int kPart>
   [[gnu::always_inline]] static inline void Run(const std::byte* group, const int8_t* codes,
                                                 int64_t stride, I (&sum)[R]) {
-#pragma GCC unroll 8
-    for (int quad = 0; quad < G / 4; ++quad) {
+    group += 256 * kPart;
+#pragma GCC unroll 4
+    for (int quad = 0; quad < 4; ++quad) {
       Quad<R>(_mm512_loadu_si512(group + 64 * quad), quad, codes, stride, sum);
     }
   }
@@ -77,11 +78,12 @@ struct PackedI8 {
   static constexpr bool kUnpacked = false;
   using Code = int8_t;
 
-  template <int R>
+  template <int R, int kPart>
   [[gnu::always_inline]] static inline void Run(const std::byte* group, const int8_t* codes,
                                                 int64_t stride, I (&sum)[R]) {
-#pragma GCC unroll 8
-    for (int quad = 0; quad < G / 4; ++quad) {
+    group += 256 * kPart;
+#pragma GCC unroll 4
+    for (int quad = 0; quad < 4; ++quad) {
       Quad<R>(Biased(group + 64 * quad), quad, codes, stride, sum);
     }
   }

@@ -28,15 +28,10 @@ LOCKSTEP_VEC I Sub(I a, I b) { return {_mm512_sub_epi32(a.v, b.v)}; }
 
 LOCKSTEP_VEC uint32_t LargestMagnitude(const float* x) {
   const __m512i mask = _mm512_set1_epi32(0x7fffffff);
-  const __m512i a = _mm512_and_si512(_mm512_loadu_si512(x), mask);
-  const __m512i b = _mm512_and_si512(_mm512_loadu_si512(x + 16), mask);
-  return _mm512_reduce_max_epu32(_mm512_max_epu32(a, b));
+  return _mm512_reduce_max_epu32(_mm512_and_si512(_mm512_loadu_si512(x), mask));
 }
-LOCKSTEP_VEC void Encode(const float* x, float inverse, int8_t* codes, int32_t* sums) {
-  const __m512 factor = _mm512_set1_ps(inverse);
-  for (int half = 0; half < 2; ++half) {
-    const __m512i v = _mm512_cvtps_epi32(_mm512_mul_ps(_mm512_loadu_ps(x + 16 * half), factor));
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(codes + 16 * half), _mm512_cvtepi32_epi8(v));
-    sums[half] = _mm512_reduce_add_epi32(v);
-  }
+LOCKSTEP_VEC int32_t Encode(const float* x, float inverse, int8_t* codes) {
+  const __m512i v = _mm512_cvtps_epi32(_mm512_mul_ps(_mm512_loadu_ps(x), _mm512_set1_ps(inverse)));
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(codes), _mm512_cvtepi32_epi8(v));
+  return _mm512_reduce_add_epi32(v);
 }

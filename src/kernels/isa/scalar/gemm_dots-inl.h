@@ -19,13 +19,14 @@ struct Bytes {
   static constexpr bool kUnpacked = true;
   using Code = int8_t;
 
-  template <int R>
+  template <int R, int kPart>
   [[gnu::always_inline]] static inline void Run(const std::byte* group, const int8_t* codes,
                                                 int64_t stride, I (&sum)[R]) {
     for (int r = 0; r < R; ++r) {
       sum[r] = SetI(0);
-      for (int quad = 0; quad < G / 4; ++quad) {
-        Quad(reinterpret_cast<const T*>(group) + 64 * quad, codes + r * stride + 4 * quad, sum[r]);
+      for (int quad = 0; quad < 4; ++quad) {
+        Quad(reinterpret_cast<const T*>(group) + 256 * kPart + 64 * quad,
+             codes + r * stride + 4 * quad, sum[r]);
       }
     }
   }
@@ -49,12 +50,12 @@ struct PackedU4 {
   static constexpr bool kUnpacked = false;
   using Code = int8_t;
 
-  template <int R>
+  template <int R, int kPart>
   [[gnu::always_inline]] static inline void Run(const std::byte* group, const int8_t* codes,
                                                 int64_t stride, I (&sum)[R]) {
     std::byte unpacked[UnpackedU4::kCodeBytes];
     UnpackedU4::Unpack(group, unpacked);
-    UnpackedU4::Run<R>(unpacked, codes, stride, sum);
+    UnpackedU4::Run<R, kPart>(unpacked, codes, stride, sum);
   }
 };
 

@@ -41,11 +41,12 @@ LOCKSTEP_VEC uint32_t LargestMagnitude(const float* x) {
   }
   return largest;
 }
-LOCKSTEP_VEC void Encode(const float* x, float inverse, int8_t* codes, int32_t* sums) {
-  sums[0] = sums[1] = 0;
+LOCKSTEP_VEC int32_t Encode(const float* x, float inverse, int8_t* codes) {
+  int32_t sum = 0;
   for (int i = 0; i < kActGroup; ++i) {
     const long code = std::lrint(x[i] * inverse);  // the rounding mode is to even
     codes[i] = static_cast<int8_t>(code);
-    sums[i / 16] += static_cast<int32_t>(code);
+    sum += static_cast<int32_t>(code);
   }
+  return sum;
 }
