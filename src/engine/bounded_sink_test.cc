@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <semaphore>
 #include <thread>
 
 namespace lockstep {
@@ -61,12 +62,13 @@ TEST(BoundedSink, ClosingAFullSinkWakesAndRefuses) {
 }
 
 TEST(BoundedSink, AConsumerOnAnotherThreadSeesEverythingInOrder) {
-  BoundedSink sink(4, [] {}, [] {});
+  std::counting_semaphore<> readable(0);
+  std::counting_semaphore<> drained(0);
+  BoundedSink sink(4, [&] { readable.release(); }, [&] { drained.release(); });
   constexpr int kEvents = 5000;
   std::thread producer([&] {
     for (int i = 0; i < kEvents; ++i) {
-      while (!sink.ready()) std::this_thread::yield();
-      sink.Offer(Event(i, "x"));
+      if (sink.Offer(Event(i, "x")) == EventSink::Answer::kFull) drained.acquire();
     }
     GenerationEvent last;
     last.end.emplace();
@@ -74,11 +76,9 @@ TEST(BoundedSink, AConsumerOnAnotherThreadSeesEverythingInOrder) {
   });
   std::vector<TokenId> ids;
   for (bool ended = false; !ended;) {
+    readable.acquire();
     const auto event = sink.Pop();
-    if (!event) {
-      std::this_thread::yield();
-      continue;
-    }
+    ASSERT_TRUE(event);
     EXPECT_LE(event->tokens.size(), 4u);
     for (const TokenEvent& token : event->tokens) ids.push_back(token.id);
     ended = event->end.has_value();
