@@ -2,6 +2,7 @@
 // (tests/conformance/weights/make_fixtures.py).
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>

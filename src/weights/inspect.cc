@@ -77,6 +77,8 @@ std::string InspectText(const Checkpoint& checkpoint, const InspectOptions& opti
     line("format: {}", CheckpointKindName(checkpoint.kind()));
   }
   for (const Json& file : document["files"]) {
+    // One file without metadata of its own is the path that was just printed.
+    if (document["files"].size() == 1 && !file.contains("metadata")) break;
     line("\nfile: {}", Printable(file["path"].get_ref<const std::string&>(), std::string::npos));
     if (!file.contains("metadata")) continue;
     for (const auto& item : file["metadata"].items()) {
