@@ -106,6 +106,10 @@ Result<Json> ParseJson(std::string_view text) {
   if (text.starts_with("\xEF\xBB\xBF")) {
     return InvalidArgument("malformed JSON: it begins with a byte order mark");
   }
+  // The parser would take a NUL for the end of the text.
+  if (const size_t nul = text.find('\0'); nul != std::string_view::npos) {
+    return InvalidArgument(fmt::format("malformed JSON at byte {}", nul + 1));
+  }
   Builder builder;
   try {
     if (!Json::sax_parse(text.begin(), text.end(), &builder)) {

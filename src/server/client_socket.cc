@@ -49,6 +49,7 @@ ClientSocket::ClientSocket(tcp::socket socket, ServerState& state)
       wake_timer_(socket_.get_executor()) {
   error_code ignored;
   socket_.set_option(tcp::no_delay(true), ignored);
+  socket_.set_option(tcp::socket::send_buffer_size(state.options.send_buffer_bytes), ignored);
   socket_.non_blocking(true, ignored);
 }
 

@@ -28,6 +28,8 @@ struct ServerOptions {
   int io_threads = 1;
   int worker_threads = 2;  // parse, template and tokenise
 
+  // What the kernel may hold of an answer that the client does not read.
+  int send_buffer_bytes = 256 << 10;
   // Events of one answer that may wait for a slow reader before its row pauses.
   int32_t sink_events = 64;
 };

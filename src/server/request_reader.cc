@@ -157,8 +157,9 @@ asio::awaitable<ReadOutcome> ReadRequest(ClientSocket& client, ServerState& stat
   request->match = state.router.Find(View(fields.method_string()), View(fields.target()));
   std::optional<ApiReply> early = CheckHeader(fields, parser.chunked(), request->match);
   if (early) {
-    // A body that is not read would be taken for the next request.
-    request->keep_alive = fields.keep_alive() && parser.is_done();
+    // A body that is not read would be taken for the next request, and after a fault of framing
+    // nothing that follows is sure.
+    request->keep_alive = fields.keep_alive() && parser.is_done() && early->status != 400;
     *reply = std::move(*early);
     co_return ReadOutcome::kReply;
   }

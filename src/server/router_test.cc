@@ -1,0 +1,39 @@
+#include "server/router.h"
+
+#include <gtest/gtest.h>
+
+namespace lockstep {
+namespace {
+
+ApiResult Nothing(const ApiContext&, const ApiCall&) { return ApiReply(); }
+
+constexpr Route kTable[] = {
+    {"GET", "/a", Nothing}, {"POST", "/a", Nothing}, {"GET", "/m/*", Nothing}};
+
+TEST(Router, FindsByMethodAndPath) {
+  const Router router(kTable);
+  EXPECT_EQ(router.Find("GET", "/a").route, &kTable[0]);
+  EXPECT_EQ(router.Find("POST", "/a?x=/b").route, &kTable[1]);
+  EXPECT_EQ(router.Find("HEAD", "/a").route, &kTable[0]);
+  EXPECT_EQ(router.Find("GET", "http://host:1/a#x").route, &kTable[0]);
+  EXPECT_EQ(router.Find("GET", "/m/org%2Fname/x").rest, "org/name/x");
+  EXPECT_EQ(router.Find("GET", "/m/").route, nullptr);
+}
+
+TEST(Router, SaysWhatAPathTakes) {
+  const Router router(kTable);
+  const RouteMatch wrong = router.Find("DELETE", "/a");
+  EXPECT_EQ(wrong.route, nullptr);
+  EXPECT_EQ(wrong.allow, "GET, HEAD, POST, OPTIONS");
+  EXPECT_EQ(router.Find("GET", "/b").allow, "");
+  EXPECT_EQ(router.Find("get", "/a").route, nullptr);
+}
+
+TEST(Router, TargetPath) {
+  EXPECT_EQ(TargetPath("http://host"), "/");
+  EXPECT_EQ(TargetPath("*"), "*");
+  EXPECT_EQ(TargetPath("/x?y"), "/x");
+}
+
+}  // namespace
+}  // namespace lockstep
