@@ -60,7 +60,14 @@ Result<int32_t> CheckRequest(const GenerationRequest& request, const RequestLimi
         prompt + 1 > limits.cache_tokens ? "prompt" : "max_tokens");
   }
   if (request.max_tokens >= 0) return request.max_tokens;
-  return static_cast<int32_t>(std::min(limits.max_context, limits.cache_tokens) - prompt);
+  const auto room =
+      static_cast<int32_t>(std::min(limits.max_context, limits.cache_tokens) - prompt);
+  if (request.min_tokens > room) {
+    return InvalidArgument(fmt::format("min_tokens {} is more than the {} tokens there is room for",
+                                       request.min_tokens, room),
+                           "min_tokens");
+  }
+  return room;
 }
 
 }  // namespace lockstep

@@ -132,6 +132,7 @@ void ClientSocket::StopWatch() {
 }
 
 void ClientSocket::Watch() {
+  if (buffer_.size() >= kMaxReadAhead) return;
   socket_.async_wait(
       tcp::socket::wait_read,
       [self = shared_from_this(), generation = watch_generation_](const error_code& error) {
@@ -146,7 +147,7 @@ void ClientSocket::OnReadable() {
   if (error == asio::error::would_block || error == asio::error::interrupted) return Watch();
   if (error) return MarkGone();
   buffer_.commit(size);
-  if (buffer_.size() < kMaxReadAhead) Watch();
+  Watch();
 }
 
 void ClientSocket::MarkGone() {

@@ -87,10 +87,22 @@ class Server::Impl {
     return OkStatus();
   }
 
+  // A handler that throws has lost its own connection; the others go on.
+  void RunIo() {
+    while (true) {
+      try {
+        state_->io.run();
+        return;
+      } catch (const std::exception& error) {
+        LogError("a connection ended on an unexpected error: {}", error.what());
+      }
+    }
+  }
+
   void Start() {
     asio::co_spawn(acceptor_.get_executor(), Accept(), asio::detached);
     for (int i = 0; i < state_->options.io_threads; ++i) {
-      threads_.emplace_back([this] { state_->io.run(); });
+      threads_.emplace_back([this] { RunIo(); });
     }
   }
 

@@ -1,7 +1,6 @@
 #include "text/stop_matcher.h"
 
 #include <algorithm>
-#include <array>
 #include <deque>
 #include <utility>
 
@@ -9,11 +8,14 @@
 
 namespace lockstep {
 
-// A trie of the stop strings with failure links resolved into a full transition table: one look-up
-// a byte. State 0 is the root.
+// A trie of the stop strings with failure links (Aho and Corasick, 1975): a step follows links up
+// at most as often as steps went down before, so the whole is linear. State 0 is the root. Children
+// are a list: no state has more of them than there are stop strings.
 struct StopMatcher::Automaton {
   struct State {
-    std::array<uint32_t, 256> next{};
+    uint8_t byte = 0;          // on the way from the parent
+    uint32_t child = 0;        // the first, 0 for none
+    uint32_t sibling = 0;      // the next child of the parent, 0 for none
     uint32_t depth = 0;        // length of the string the state stands for
     uint32_t fail = 0;         // the longest proper suffix that is a state
     int64_t match = -1;        // index of the longest stop string that ends here
@@ -31,12 +33,15 @@ struct StopMatcher::Automaton {
     uint32_t state = 0;
     for (const char c : stop) {
       const auto byte = static_cast<uint8_t>(c);
-      if (states[state].next[byte] == 0) {
-        const uint32_t depth = states[state].depth + 1;
-        states[state].next[byte] = static_cast<uint32_t>(states.size());
-        states.emplace_back().depth = depth;
+      uint32_t child = Child(state, byte);
+      if (child == 0) {
+        child = static_cast<uint32_t>(states.size());
+        const State made{
+            .byte = byte, .sibling = states[state].child, .depth = states[state].depth + 1};
+        states.push_back(made);
+        states[state].child = child;
       }
-      state = states[state].next[byte];
+      state = child;
     }
     // Of equal strings the first in the list counts.
     if (states[state].match < 0) {
@@ -45,29 +50,34 @@ struct StopMatcher::Automaton {
     }
   }
 
+  uint32_t Child(uint32_t state, uint8_t byte) const {
+    uint32_t child = states[state].child;
+    while (child != 0 && states[child].byte != byte) child = states[child].sibling;
+    return child;
+  }
+
+  uint32_t Step(uint32_t state, uint8_t byte) const {
+    while (true) {
+      const uint32_t child = Child(state, byte);
+      if (child != 0 || state == 0) return child;
+      state = states[state].fail;
+    }
+  }
+
   // Breadth first, so that a state's failure link is complete before it is needed.
   void Link() {
-    std::deque<uint32_t> queue;
-    for (const uint32_t child : states[0].next) {
-      if (child != 0) queue.push_back(child);
-    }
+    std::deque<uint32_t> queue{0};
     while (!queue.empty()) {
       const uint32_t at = queue.front();
       queue.pop_front();
       const uint32_t fail = states[at].fail;
-      if (states[at].match < 0) {
+      if (at != 0 && states[at].match < 0) {
         states[at].match = states[fail].match;
         states[at].match_depth = states[fail].match_depth;
       }
-      for (size_t byte = 0; byte < 256; ++byte) {
-        const uint32_t child = states[at].next[byte];
-        const uint32_t beside = states[fail].next[byte];
-        if (child == 0) {
-          states[at].next[byte] = beside;
-        } else {
-          states[child].fail = beside;
-          queue.push_back(child);
-        }
+      for (uint32_t child = states[at].child; child != 0; child = states[child].sibling) {
+        states[child].fail = at == 0 ? 0 : Step(fail, states[child].byte);
+        queue.push_back(child);
       }
     }
   }
@@ -84,7 +94,7 @@ std::string StopMatcher::Push(std::string_view piece) {
   if (automaton_ == nullptr) return std::string(piece);
   held_.append(piece);
   for (size_t i = held_.size() - piece.size(); i < held_.size(); ++i) {
-    state_ = automaton_->states[state_].next[static_cast<uint8_t>(held_[i])];
+    state_ = automaton_->Step(state_, static_cast<uint8_t>(held_[i]));
     const Automaton::State& state = automaton_->states[state_];
     if (state.match >= 0) {
       matched_index_ = state.match;

@@ -10,17 +10,17 @@ namespace {
 TEST(EngineSimulation, AnswersDependOnTheRequestAlone) {
   SetLogLevel(LogLevel::kOff);
   SimulationCounts counts;
-  for (uint64_t seed = 1; seed <= 2000; ++seed) {
+  for (uint64_t seed = 1; seed <= 1200; ++seed) {
     const std::string problem = Simulate(seed, &counts);
     ASSERT_EQ(problem, "") << "seed " << seed;
   }
   // The workloads reach what they are meant to reach.
   EXPECT_GT(counts.requests, 10000);
-  EXPECT_GT(counts.finished, 10000);
+  EXPECT_GT(counts.finished, 8000);
   EXPECT_GT(counts.cancelled, 1000);
-  EXPECT_GT(counts.failed, 200);
-  EXPECT_GT(counts.failed_steps, 2000);
-  EXPECT_GT(counts.pauses, 2000);
+  EXPECT_GT(counts.failed, 100);
+  EXPECT_GT(counts.failed_steps, 1000);
+  EXPECT_GT(counts.pauses, 1000);
 }
 
 }  // namespace

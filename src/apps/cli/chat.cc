@@ -13,6 +13,7 @@
 #include "apps/cli/sampling_options.h"
 #include "apps/serving/loaded_model.h"
 #include "apps/serving/stream.h"
+#include "text/utf8.h"
 
 namespace lockstep {
 namespace {
@@ -114,6 +115,10 @@ Status Chat::Run() {
       continue;
     }
     if (line.empty()) continue;
+    if (!IsValidUtf8(line)) {
+      std::printf("%sThat line is not valid UTF-8.%s\n", colours_.note(), colours_.off());
+      continue;
+    }
     messages_.push_back({{"role", "user"}, {"content", line}});
     const Status status = Answer();
     if (!status.ok()) {
@@ -126,6 +131,7 @@ Status Chat::Run() {
 }
 
 Status RunChat(const ChatOptions& options) {
+  if (!IsValidUtf8(options.system)) return InvalidArgument("not valid UTF-8", "--system");
   LOCKSTEP_ASSIGN_OR_RETURN(const LoadedModel loaded, LoadForServing(options.model));
   if (loaded.chat_template == nullptr) {
     return FailedPrecondition(options.model.model +

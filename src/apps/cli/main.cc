@@ -1,6 +1,8 @@
 // The `lockstep` program: one subcommand a file.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
+#include <exception>
 #include <string>
 
 #include "apps/cli/commands.h"
@@ -24,13 +26,19 @@ std::vector<std::string> KnownWords(const CLI::App& app) {
   return words;
 }
 
-int Fail(const CLI::App& app, const CLI::ParseError& error) {
+// `argv` is looked through for a word that nothing knows.
+int Fail(const CLI::App& app, const CLI::ParseError& error, int argc, char** argv) {
   if (error.get_exit_code() == 0) return app.exit(error);  // help and version
   std::fprintf(stderr, "lockstep: %s\n", error.what());
-  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
-    const std::vector<std::string> extras = app.remaining(true);
-    const std::string near = extras.empty() ? "" : Nearest(extras.front(), KnownWords(app));
-    if (!near.empty()) std::fprintf(stderr, "Did you mean %s?\n", near.c_str());
+  const std::vector<std::string> known = KnownWords(app);
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    const bool flag = word.starts_with("--");
+    if ((!flag && i > 1) || std::find(known.begin(), known.end(), word) != known.end()) continue;
+    const std::string near = Nearest(word, known);
+    if (near.empty() || near == word.substr(0, word.find('='))) continue;
+    std::fprintf(stderr, "Did you mean %s?\n", near.c_str());
+    break;
   }
   std::fprintf(stderr, "lockstep --help, or lockstep COMMAND --help, lists what there is.\n");
   return 2;
@@ -57,7 +65,14 @@ int Main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return Fail(app, error);
+    return Fail(app, error, argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "lockstep: %s\n", error.what());
+    return 1;
+  }
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+    std::fprintf(stderr, "lockstep: the output could not be written\n");
+    return 1;
   }
   return exit_code;
 }

@@ -3,8 +3,10 @@
 #include <CLI/CLI.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <csignal>
 #include <ctime>
+#include <future>
 #include <memory>
 #include <thread>
 
@@ -17,6 +19,8 @@
 
 namespace lockstep {
 namespace {
+
+constexpr std::chrono::seconds kLastWords{2};
 
 struct ServeOptions {
   ModelOptions model;
@@ -36,22 +40,32 @@ class EndSignals {
     pthread_sigmask(SIG_BLOCK, &set_, nullptr);
     std::signal(SIGPIPE, SIG_IGN);
   }
-  void Wait() const {
-    int signal = 0;
-    sigwait(&set_, &signal);
-  }
-  // From now on a further signal ends the process at once.
-  void EndAtNext() const {
-    std::thread([set = set_] {
+  // Starts to listen. A signal ends the process at once until Serving() was called; then the first
+  // one is what Wait() waits for, and the second ends the process.
+  void Listen() {
+    std::thread([this] {
       int signal = 0;
-      sigwait(&set, &signal);
+      sigwait(&set_, &signal);
+      if (!serving_) _exit(128 + signal);
+      first_.set_value();
+      sigwait(&set_, &signal);
       _exit(128 + signal);
     }).detach();
   }
+  void Serving() { serving_ = true; }
+  void Wait() { first_.get_future().wait(); }
 
  private:
   sigset_t set_;
+  std::atomic<bool> serving_{false};
+  std::promise<void> first_;
 };
+
+// The signals of the process; never destroyed, since their thread never ends.
+EndSignals& Signals() {
+  static EndSignals* signals = new EndSignals();
+  return *signals;
+}
 
 ServedModel Describe(const LoadedModel& loaded, const ServeOptions& options) {
   const ExecutorInfo& info = loaded.engine->info();
@@ -71,8 +85,9 @@ ServedModel Describe(const LoadedModel& loaded, const ServeOptions& options) {
 }
 
 Status Serve(const ServeOptions& options) {
-  const EndSignals signals;
+  EndSignals& signals = Signals();
   LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<Server> server, Server::Bind(options.server));
+  signals.Listen();
   server->Start();
   std::atomic<bool> dead{false};
   // A dead engine has answered every request with an error; the process ends so that it is
@@ -83,16 +98,18 @@ Status Serve(const ServeOptions& options) {
     kill(getpid(), SIGTERM);
   };
   LOCKSTEP_ASSIGN_OR_RETURN(const LoadedModel loaded, LoadForServing(options.model, on_fatal));
+  signals.Serving();
   server->SetModel(Describe(loaded, options));
   LogInfo("serving {} on http://{}:{}", loaded.id, options.server.host, server->port());
   signals.Wait();
 
-  signals.EndAtNext();
   LogInfo("ending: running requests have {} seconds", options.drain_seconds);
   const auto deadline =
       std::chrono::steady_clock::now() + std::chrono::seconds(dead ? 0 : options.drain_seconds);
-  server->Stop(deadline);
-  loaded.engine->Drain(deadline);
+  // The engine ends what is left at the deadline; connections get a moment more to be told so.
+  std::thread drain([&] { loaded.engine->Drain(deadline); });
+  server->Stop(deadline + kLastWords);
+  drain.join();
   return dead ? Internal("the engine died") : OkStatus();
 }
 
@@ -117,7 +134,8 @@ void AddServeCommand(CLI::App* app, int* exit_code) {
                    "At SIGTERM or Ctrl-C, how long running requests may go on")
       ->check(CLI::Range(0, 86400))
       ->capture_default_str();
-  command->set_config("--config", "", "Read flags from a TOML file");
+  command->set_config("--config", "", "Read flags from a TOML file")->check(CLI::ExistingFile);
+  command->allow_config_extras(CLI::config_extras_mode::error);
   command->callback([options, exit_code] {
     const Status status = Serve(*options);
     if (!status.ok()) *exit_code = ReportFailure(status);
