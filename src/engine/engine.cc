@@ -45,9 +45,7 @@ class Engine::Impl {
       const std::lock_guard lock(mutex_);
       if (!core_->healthy()) return Unavailable("the engine is dead");
       if (closing_) return Unavailable("the engine is shutting down");
-      // Those in the inbox that find a free row do not wait.
-      const auto inbox = static_cast<int32_t>(submits_.size());
-      if (waiting_ + std::max(0, inbox - free_rows_) >= core_->options().max_queue) {
+      if (WaitingLocked() >= core_->options().max_queue) {
         return Status(StatusCode::kQueueFull,
                       fmt::format("{} requests are waiting already", core_->options().max_queue));
       }
@@ -85,6 +83,14 @@ class Engine::Impl {
     drained_.wait(lock, [this] { return idle_; });
   }
 
+  // Waiting as Submit counts it, so that who sees room in the queue finds it.
+  EngineStats stats() {
+    EngineStats stats = core_->stats();
+    const std::lock_guard lock(mutex_);
+    stats.waiting = WaitingLocked();
+    return stats;
+  }
+
   const EngineCore& core() const { return *core_; }
 
  private:
@@ -94,6 +100,11 @@ class Engine::Impl {
     int32_t max_tokens;
     TimePoint time;
   };
+
+  // Those in the inbox that find a free row do not wait.
+  int32_t WaitingLocked() const {
+    return waiting_ + std::max(0, static_cast<int32_t>(submits_.size()) - free_rows_);
+  }
 
   bool on_loop_thread() const { return std::this_thread::get_id() == thread_.get_id(); }
 
@@ -186,7 +197,7 @@ void Engine::Cancel(RequestId id) { impl_->Cancel(id); }
 void Engine::Wake() { impl_->Wake(); }
 void Engine::Drain(std::chrono::steady_clock::time_point deadline) { impl_->Drain(deadline); }
 bool Engine::healthy() const { return impl_->core().healthy(); }
-EngineStats Engine::stats() const { return impl_->core().stats(); }
+EngineStats Engine::stats() const { return impl_->stats(); }
 const ExecutorInfo& Engine::info() const { return impl_->core().info(); }
 const EngineOptions& Engine::options() const { return impl_->core().options(); }
 
