@@ -21,6 +21,8 @@ Result<ShardIndex> ParseShardIndex(std::string_view text, std::string_view file)
   const auto corrupt = [&](std::string_view what) {
     return DataLoss(fmt::format("{}: {}", file, what));
   };
+  if (text.empty())
+    return corrupt("is empty");  // its pointer may be null, which simdjson would copy from
   simdjson::dom::parser parser;
   simdjson::dom::element root;
   const auto error =
