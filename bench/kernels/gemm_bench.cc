@@ -74,8 +74,8 @@ struct Work {
       reinterpret_cast<float*>(x.data())[i] = static_cast<float>(i * 13 % 101) - 50.0f;
     }
     codes = Allocate(kMost * shape.k);
-    scales = Allocate(kMost * shape.k / 8);
-    sums = Allocate(kMost * shape.k / 4);
+    scales = Allocate(kMost * shape.k / kernels::kActGroup * sizeof(float));
+    sums = Allocate(kMost * shape.k / kernels::kActGroup * sizeof(int32_t));
     out = Allocate(kMost * shape.n * sizeof(float));
     scratch = Allocate(kernels::GemmScratchBytes(matrix));
   }

@@ -47,6 +47,20 @@ void StoreConstants(const Group (&groups)[kPanel], float Group::* member, bool f
   }
 }
 
+// Elements of `outputs` rows to [k][16]; a few k's at a time, so that what is written stays cached.
+template <size_t kBytes>
+void Interleave(const std::byte* const* rows, int32_t outputs, int32_t depth, std::byte* out) {
+  constexpr int32_t kBlock = 64;
+  for (int32_t first = 0; first < depth; first += kBlock) {
+    const int32_t last = std::min(depth, first + kBlock);
+    for (int32_t j = 0; j < outputs; ++j) {
+      for (int32_t k = first; k < last; ++k) {
+        std::memcpy(out + (size_t(k) * kPanel + j) * kBytes, rows[j] + size_t(k) * kBytes, kBytes);
+      }
+    }
+  }
+}
+
 }  // namespace
 
 Result<PackedWeights> PackedWeights::Allocate(const Source& source, bool f32) {
@@ -101,20 +115,22 @@ void PackedWeights::PackIntegerPanel(const Source& source, int32_t panel, std::b
 }
 
 void PackedWeights::PackFloatPanel(const Source& source, int32_t panel, std::byte* out) const {
-  const size_t element = kernels::FloatBytes(matrix_.code);
+  const int32_t outputs = std::min(kPanel, source.n - panel * kPanel);  // the buffer came zeroed
   const bool expand = source.format->packed.code != matrix_.code;
-  std::vector<float> expanded(expand ? source.k : 0);
-  for (int32_t j = 0; j < kPanel; ++j) {
-    const int32_t output = panel * kPanel + j;
-    if (output >= source.n) continue;  // the buffer came zeroed
-    const std::byte* row = source.Row(output);
+  std::vector<float> expanded(expand ? size_t(kPanel) * source.k : 0);
+  const std::byte* rows[kPanel];
+  for (int32_t j = 0; j < outputs; ++j) {
+    rows[j] = source.Row(panel * kPanel + j);
     if (expand) {
-      source.format->expand(row, source.k / source.format->block_elements, expanded.data());
-      row = reinterpret_cast<const std::byte*>(expanded.data());
+      float* values = expanded.data() + size_t(j) * source.k;
+      source.format->expand(rows[j], source.k / source.format->block_elements, values);
+      rows[j] = reinterpret_cast<const std::byte*>(values);
     }
-    for (int32_t k = 0; k < source.k; ++k) {
-      std::memcpy(out + (size_t(k) * kPanel + j) * element, row + k * element, element);
-    }
+  }
+  if (kernels::FloatBytes(matrix_.code) == 4) {
+    Interleave<4>(rows, outputs, source.k, out);
+  } else {
+    Interleave<2>(rows, outputs, source.k, out);
   }
 }
 
