@@ -59,7 +59,7 @@ class Engine {
   void Wake();
 
   // Stops admitting, lets running and waiting requests finish until `deadline`, cancels the rest,
-  // returns when none is left.
+  // returns when none is left. From within Offer it starts this and returns at once.
   void Drain(std::chrono::steady_clock::time_point deadline);
 
   bool healthy() const;       // false once the loop is dead
