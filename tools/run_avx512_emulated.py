@@ -4,9 +4,9 @@
   run_avx512_emulated.py PROGRAM [ARGUMENTS]
 
 PROGRAM is linked with -static -no-pie. The CPU is Bochs's, from the Python package bochscpu-python;
-no operating system boots: this script loads the program, and answers the few system calls that a
-test makes (memory, time, writing to the terminal). The exit status is the program's. Emulated code runs
-some hundred times slower than native: give --gtest_filter.
+no operating system boots: this script loads the program and answers the few system calls that a
+test makes (memory, time, writing to the terminal). The exit status is the program's. Emulated code
+runs some hundred times slower than native: give --gtest_filter.
 
 The emulated CPU is a Skylake: it lacks VNNI. So the cpuid instructions and the vpdpbusd ones of the
 program are replaced by traps, and this script answers the former with VNNI added and computes the

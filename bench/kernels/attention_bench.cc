@@ -86,7 +86,9 @@ double Measure(const kernels::AttentionKernels& attention, const Work& work) {
 int Main() {
   const kernels::KernelTable& table = kernels::Table();
   const bench::Limits limits = bench::MeasureLimits(table.isa);
-  std::printf("%s; f32 multiply-adds %.1f G/s\n", table.isa, limits.f32_macs_per_s * 1e-9);
+  const double bandwidth = bench::ReadBandwidth(size_t{128} << 20, 1);
+  std::printf("%s; f32 multiply-adds %.1f G/s; reading memory %.1f GB/s\n", table.isa,
+              limits.f32_macs_per_s * 1e-9, bandwidth * 1e-9);
   std::printf("%-7s %4s %5s %8s %7s %6s %5s | %10s %8s %9s %8s\n", "work", "dim", "heads",
               "kv heads", "context", "tokens", "codec", "us", "G MAC/s", "of peak", "GB/s");
   for (const Work& work : kWorks) {
