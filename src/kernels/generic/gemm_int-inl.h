@@ -13,9 +13,11 @@ struct IntRows {
   const float* scaled_sum;  // [rows, k / group]: scales times sums, over the group
 };
 
-// Consecutive K-groups of one panel, each at `bytes` from the last: codes, scales, minimums.
+// Consecutive K-groups of a panel, each at `bytes` from the last: codes, scales, minimums. The same
+// groups of the next panel that is read side by side are `panel_bytes` further.
 struct IntGroups {
   const std::byte* data;
+  size_t panel_bytes;
   size_t bytes;
   size_t code_bytes;
   bool f32_constants;
@@ -64,41 +66,51 @@ LOCKSTEP_VEC void AddPart(const std::byte* data, const typename Dot::Code* codes
   if constexpr (!kResident) asm volatile("" ::: "memory");
 }
 
-// acc [R][16] of rows first_row... over some groups, in ascending order.
-template <class Dot, int R, bool kMin>
+// acc [P][R][16] of rows first_row... and P panels over some groups, in ascending order. The
+// accumulators of panels are kRowBlock rows apart.
+template <class Dot, int R, int P, bool kMin>
 [[gnu::noinline]] void IntTile(const IntGroups& groups, const IntRows<typename Dot::Code>& rows,
                                int32_t first_row, float* acc) {
   // Accumulators that find no room in registers beside the dots stay in memory, in the first cache.
   constexpr bool kResident = R <= kResidentIntRows;
   constexpr int32_t kParts = Dot::kGroup / kActGroup;
+  constexpr int64_t kAccStride = int64_t{kRowBlock} * kPanel;
   static_assert(kParts == 1 || kParts == 2);
   const int64_t k = rows.k;
   const bool f32 = Dot::kUnpacked || groups.f32_constants;
   const size_t group_bytes = groups.bytes;
+  const size_t panel_bytes = groups.panel_bytes;
+  const size_t code_bytes = groups.code_bytes;
   const std::byte* data = groups.data;
-  const std::byte* constants = data + groups.code_bytes;
   const size_t min_at = f32 ? kPanel * sizeof(float) : kPanel * sizeof(uint16_t);
   const auto* codes = rows.codes + first_row * k + int64_t{groups.first} * Dot::kGroup;
   const float* scales = rows.scales + first_row * (k / kActGroup) + groups.first * kParts;
   const int32_t* zero_sum = rows.zero_sum + first_row * (k / kActGroup) + groups.first * kParts;
   const float* scaled_sum = rows.scaled_sum + first_row * (k / Dot::kGroup) + groups.first;
 
-  V resident[R];
+  V resident[P][R];
   if constexpr (kResident) {
 #pragma GCC unroll 16
-    for (int r = 0; r < R; ++r) resident[r] = Load(acc + r * kPanel);
+    for (int i = 0; i < P * R; ++i) {
+      resident[i / R][i % R] = Load(acc + i / R * kAccStride + i % R * kPanel);
+    }
   }
   for (int32_t g = 0; g < groups.count; ++g) {
-    const V scale = LoadConstants(constants, f32);
-    const V min = kMin ? LoadConstants(constants + min_at, f32) : scale;
-    AddPart<Dot, R, 0, kMin, kResident>(data, codes, k, scale, min, scales, zero_sum, scaled_sum,
-                                        resident, acc);
-    if constexpr (kParts == 2) {
-      AddPart<Dot, R, 1, kMin, kResident>(data, codes, k, scale, min, scales, zero_sum, scaled_sum,
-                                          resident, acc);
+#pragma GCC unroll 4
+    for (int p = 0; p < P; ++p) {
+      const std::byte* from = data + p * panel_bytes;
+      const std::byte* constants = from + code_bytes;
+      const V scale = LoadConstants(constants, f32);
+      const V min = kMin ? LoadConstants(constants + min_at, f32) : scale;
+      float* to = acc + p * kAccStride;
+      AddPart<Dot, R, 0, kMin, kResident>(from, codes, k, scale, min, scales, zero_sum, scaled_sum,
+                                          resident[p], to);
+      if constexpr (kParts == 2) {
+        AddPart<Dot, R, 1, kMin, kResident>(from, codes, k, scale, min, scales, zero_sum,
+                                            scaled_sum, resident[p], to);
+      }
     }
     data += group_bytes;
-    constants += group_bytes;
     codes += Dot::kGroup;
     scales += kParts;
     zero_sum += kParts;
@@ -106,30 +118,37 @@ template <class Dot, int R, bool kMin>
   }
   if constexpr (kResident) {
 #pragma GCC unroll 16
-    for (int r = 0; r < R; ++r) Store(acc + r * kPanel, resident[r]);
-  }
-}
-
-// Picks the instance for `count` <= R rows.
-template <class Dot, int R, bool kMin>
-void IntTileOf(int32_t count, const IntGroups& groups, const IntRows<typename Dot::Code>& rows,
-               int32_t first_row, float* acc) {
-  if constexpr (R > 1) {
-    if (count < R) {
-      return IntTileOf<Dot, R - 1, kMin>(count, groups, rows, first_row, acc);
+    for (int i = 0; i < P * R; ++i) {
+      Store(acc + i / R * kAccStride + i % R * kPanel, resident[i / R][i % R]);
     }
   }
-  IntTile<Dot, R, kMin>(groups, rows, first_row, acc);
 }
 
-// All rows of a block by some groups, in tiles of nearly equal height.
+// How many packed panels `rows` rows read side by side: memory gives more to several streams.
+constexpr int32_t FewIntRowsPanels(int32_t rows) { return rows > 2 ? 1 : 4 / rows; }
+
+// Picks the instance for `count` <= R rows and as many panels as the above says, or one.
+template <class Dot, int R, bool kMin>
+void IntTileOf(int32_t count, int32_t panels, const IntGroups& groups,
+               const IntRows<typename Dot::Code>& rows, int32_t first_row, float* acc) {
+  if constexpr (R > 1) {
+    if (count < R) {
+      return IntTileOf<Dot, R - 1, kMin>(count, panels, groups, rows, first_row, acc);
+    }
+  }
+  constexpr int kPanels = Dot::kUnpacked ? 1 : FewIntRowsPanels(R);
+  auto* run = panels == kPanels ? IntTile<Dot, R, kPanels, kMin> : IntTile<Dot, R, 1, kMin>;
+  run(groups, rows, first_row, acc);
+}
+
+// All rows of a block by some groups of one panel, in tiles of nearly equal height.
 template <class Dot, bool kMin>
 void IntTiles(const IntGroups& groups, const IntRows<typename Dot::Code>& rows, int32_t count,
               float* acc) {
   int32_t tiles = (count + kIntRows - 1) / kIntRows;
   for (int32_t row = 0; row < count; --tiles) {
     const int32_t height = (count - row + tiles - 1) / tiles;
-    IntTileOf<Dot, kIntRows, kMin>(height, groups, rows, row, acc + row * kPanel);
+    IntTileOf<Dot, kIntRows, kMin>(height, 1, groups, rows, row, acc + row * kPanel);
     row += height;
   }
 }
@@ -152,65 +171,122 @@ void Corrections(const PackedMatrix& w, const QuantizedRows& x, int32_t first_ro
   }
 }
 
-// One block of rows by all panels of the range. Few rows read the packed panel as it is; many
-// share one unpacking of it. Both are the same arithmetic.
+// A block of rows as the tiles take it, and where its parts are in the scratch.
+struct IntBlock {
+  int32_t panel_begin;
+  int32_t panel_end;
+  int32_t count;
+  const int8_t* codes;
+  const float* scales;
+  float* acc;
+  std::byte* unpacked;
+  int32_t* zero_sum;
+  float* scaled_sum;
+  int16_t* wide;
+};
+
+// `panels` packed panels, `step` apart, by at most kIntRows rows.
+template <class Packed, bool kMin>
+void IntFewRowsTile(const PackedMatrix& w, const IntBlock& block, int32_t panel, int32_t panels,
+                    int32_t step, const GemmEpilogue& epilogue, float* out, int64_t out_stride) {
+  constexpr int64_t kAccStride = int64_t{kRowBlock} * kPanel;
+  const IntRows<int8_t> rows{block.codes, w.k, block.scales, block.zero_sum, block.scaled_sum};
+  const IntGroups groups{w.data + static_cast<size_t>(panel) * w.panel_bytes,
+                         static_cast<size_t>(step) * w.panel_bytes,
+                         GroupBytes(w),
+                         GroupCodeBytes(w.code, w.group),
+                         w.f32_scales,
+                         0,
+                         w.k / w.group};
+  for (int32_t p = 0; p < panels; ++p) {
+    std::memset(block.acc + p * kAccStride, 0, sizeof(float) * kPanel * block.count);
+  }
+  IntTileOf<Packed, kIntRows, kMin>(block.count, panels, groups, rows, 0, block.acc);
+  for (int32_t p = 0; p < panels; ++p) {
+    StoreRows(block.acc + p * kAccStride, block.count, panel + p * step, epilogue, out, out_stride);
+  }
+}
+
+// At most kIntRows rows by the panels of the range, read as they are packed: as several streams
+// when they are long enough for the memory to take notice, then as one.
+template <class Packed, bool kMin>
+void IntFewRows(const PackedMatrix& w, const IntBlock& block, const GemmEpilogue& epilogue,
+                float* out, int64_t out_stride) {
+  constexpr size_t kLongStream = 16384;
+  int32_t panel = block.panel_begin;
+  const int32_t streams = FewIntRowsPanels(block.count);
+  const int32_t step = (block.panel_end - panel) / streams;
+  if (streams > 1 && static_cast<size_t>(step) * w.panel_bytes >= kLongStream) {
+    for (int32_t i = 0; i < step; ++i) {
+      IntFewRowsTile<Packed, kMin>(w, block, panel + i, streams, step, epilogue, out, out_stride);
+    }
+    panel += streams * step;
+  }
+  for (; panel < block.panel_end; ++panel) {
+    IntFewRowsTile<Packed, kMin>(w, block, panel, 1, 0, epilogue, out, out_stride);
+  }
+}
+
+// Any number of rows by the panels of the range; they share one unpacking.
+template <class Unpacked, bool kMin>
+void IntManyRows(const PackedMatrix& w, const IntBlock& block, const GemmEpilogue& epilogue,
+                 float* out, int64_t out_stride) {
+  constexpr size_t kConstantBytes = kPanel * sizeof(float);
+  constexpr size_t kUnpackedGroup = Unpacked::kCodeBytes + kConstantBytes * (kMin ? 2 : 1);
+  constexpr int32_t kGroups = kDepthBlock / Unpacked::kGroup;
+  static_assert(kUnpackedGroup * kGroups <= kUnpackedBytes);
+  IntRows<typename Unpacked::Code> rows{nullptr, w.k, block.scales, block.zero_sum,
+                                        block.scaled_sum};
+  if constexpr (sizeof(typename Unpacked::Code) == 2) {
+    Unpacked::WidenCodes(block.codes, int64_t{block.count} * w.k, block.wide);
+    rows.codes = block.wide;
+  } else {
+    rows.codes = block.codes;
+  }
+  const size_t code_bytes = GroupCodeBytes(w.code, w.group);
+  const size_t constant_bytes = kPanel * (w.f32_scales ? sizeof(float) : sizeof(uint16_t));
+  for (int32_t panel = block.panel_begin; panel < block.panel_end; ++panel) {
+    const std::byte* from = w.data + static_cast<size_t>(panel) * w.panel_bytes;
+    std::memset(block.acc, 0, sizeof(float) * kPanel * block.count);
+    for (int32_t first = 0; first < w.k / w.group; first += kGroups) {
+      const int32_t count = std::min(kGroups, w.k / w.group - first);
+      for (int32_t g = 0; g < count; ++g, from += GroupBytes(w)) {
+        std::byte* to = block.unpacked + g * kUnpackedGroup;
+        Unpacked::Unpack(from, to);
+        for (int part = 0; part < (kMin ? 2 : 1); ++part) {
+          Store(reinterpret_cast<float*>(to + Unpacked::kCodeBytes) + part * kPanel,
+                LoadConstants(from + code_bytes + part * constant_bytes, w.f32_scales));
+        }
+      }
+      IntTiles<Unpacked, kMin>(
+          {block.unpacked, 0, kUnpackedGroup, Unpacked::kCodeBytes, true, first, count}, rows,
+          block.count, block.acc);
+    }
+    StoreRows(block.acc, block.count, panel, epilogue, out, out_stride);
+  }
+}
+
+// One block of rows by all panels of the range. Both ways are the same arithmetic.
 template <class Packed, class Unpacked, bool kMin>
 void IntRowBlock(const PackedMatrix& w, const QuantizedRows& x, const GemmRange& range,
                  const GemmEpilogue& epilogue, float* out, int64_t out_stride, std::byte* scratch) {
-  constexpr int32_t kGroup = Packed::kGroup;
-  const int32_t count = range.row_end - range.row_begin;
-  float* acc = reinterpret_cast<float*>(scratch);
-  std::byte* unpacked = scratch + kAccumulatorBytes;
-  auto* zero_sum = reinterpret_cast<int32_t*>(unpacked + kUnpackedBytes);
-  auto* scaled_sum = reinterpret_cast<float*>(unpacked + kUnpackedBytes + CorrectionBytes(w));
-  Corrections<Packed>(w, x, range.row_begin, count, zero_sum, scaled_sum);
-  const int8_t* codes = x.codes + int64_t{range.row_begin} * w.k;
-  const float* scales = x.scales + int64_t{range.row_begin} * (w.k / kActGroup);
-  const size_t group_bytes = GroupBytes(w);
-  const size_t code_bytes = GroupCodeBytes(w.code, kGroup);
-  const bool direct = count <= kIntRows;
-
-  IntRows<typename Unpacked::Code> block_rows{nullptr, w.k, scales, zero_sum, scaled_sum};
-  if (!direct) {
-    if constexpr (sizeof(typename Unpacked::Code) == 2) {
-      auto* wide = reinterpret_cast<int16_t*>(unpacked + kUnpackedBytes + 2 * CorrectionBytes(w));
-      Unpacked::WidenCodes(codes, int64_t{count} * w.k, wide);
-      block_rows.codes = wide;
-    } else {
-      block_rows.codes = codes;
-    }
-  }
-  constexpr size_t kConstantBytes = kPanel * sizeof(float);
-  constexpr size_t kUnpackedGroup = Unpacked::kCodeBytes + kConstantBytes * (kMin ? 2 : 1);
-  static_assert(kUnpackedGroup * (kDepthBlock / kGroup) <= kUnpackedBytes);
-
-  for (int32_t panel = range.panel_begin; panel < range.panel_end; ++panel) {
-    const std::byte* data = w.data + static_cast<size_t>(panel) * w.panel_bytes;
-    std::memset(acc, 0, sizeof(float) * kPanel * static_cast<size_t>(count));
-    const int32_t groups = w.k / kGroup;
-    if (direct) {
-      const IntRows<int8_t> rows{codes, w.k, scales, zero_sum, scaled_sum};
-      IntTiles<Packed, kMin>({data, group_bytes, code_bytes, w.f32_scales, 0, groups}, rows, count,
-                             acc);
-    } else {
-      for (int32_t first = 0; first < groups; first += kDepthBlock / kGroup) {
-        const int32_t some = std::min(kDepthBlock / kGroup, groups - first);
-        for (int32_t g = 0; g < some; ++g) {
-          const std::byte* from = data + static_cast<size_t>(first + g) * group_bytes;
-          std::byte* to = unpacked + static_cast<size_t>(g) * kUnpackedGroup;
-          Unpacked::Unpack(from, to);
-          const size_t step = kPanel * (w.f32_scales ? sizeof(float) : 2);
-          for (int part = 0; part < (kMin ? 2 : 1); ++part) {
-            Store(reinterpret_cast<float*>(to + Unpacked::kCodeBytes) + part * kPanel,
-                  LoadConstants(from + code_bytes + part * step, w.f32_scales));
-          }
-        }
-        IntTiles<Unpacked, kMin>(
-            {unpacked, kUnpackedGroup, Unpacked::kCodeBytes, true, first, some}, block_rows, count,
-            acc);
-      }
-    }
-    StoreRows(acc, count, panel, epilogue, out + range.row_begin * out_stride, out_stride);
+  IntBlock block;
+  block.panel_begin = range.panel_begin;
+  block.panel_end = range.panel_end;
+  block.count = range.row_end - range.row_begin;
+  block.codes = x.codes + int64_t{range.row_begin} * w.k;
+  block.scales = x.scales + int64_t{range.row_begin} * (w.k / kActGroup);
+  block.acc = reinterpret_cast<float*>(scratch);
+  block.unpacked = scratch + kAccumulatorBytes;
+  block.zero_sum = reinterpret_cast<int32_t*>(block.unpacked + kUnpackedBytes);
+  block.scaled_sum = reinterpret_cast<float*>(block.unpacked + kUnpackedBytes + CorrectionBytes(w));
+  block.wide = reinterpret_cast<int16_t*>(block.unpacked + kUnpackedBytes + 2 * CorrectionBytes(w));
+  Corrections<Packed>(w, x, range.row_begin, block.count, block.zero_sum, block.scaled_sum);
+  out += range.row_begin * out_stride;
+  if (block.count <= kIntRows) {
+    IntFewRows<Packed, kMin>(w, block, epilogue, out, out_stride);
+  } else {
+    IntManyRows<Unpacked, kMin>(w, block, epilogue, out, out_stride);
   }
 }
 
