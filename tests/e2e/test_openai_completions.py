@@ -88,6 +88,7 @@ def test_echo_scores_what_was_generated(client, model):
     prompt = "The capital of France is"
     # Two tokens: what comes after them is split differently when it is text.
     answer = complete(client, model, prompt, max_tokens=2, temperature=0, logprobs=2)
+    assert answer.choices[0].text.startswith(" Paris")
     text = prompt + answer.choices[0].text
     scored = complete(client, model, text, max_tokens=0, logprobs=2, echo=True).choices[0]
     assert scored.text == text
