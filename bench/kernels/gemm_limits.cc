@@ -47,14 +47,16 @@ double Maddubs() { LOCKSTEP_CHAINS(__m256i, _mm256_setzero_si256(), LOCKSTEP_MAD
 double Maddwd() { LOCKSTEP_CHAINS(__m256i, _mm256_setzero_si256(), LOCKSTEP_MADDWD); }
 double Fma256() { LOCKSTEP_CHAINS(__m256, _mm256_setzero_ps(), LOCKSTEP_FMA); }
 
+// As several streams, each a contiguous part, which draw more than one.
 uint64_t Sum(const std::byte* data, size_t bytes) {
+  constexpr size_t kStreams = 4;
+  const size_t part = bytes / kStreams;
   __m256i sum = _mm256_setzero_si256();
-  for (size_t at = 0; at < bytes; at += 128) {
-    const auto* p = reinterpret_cast<const __m256i*>(data + at);
-    sum = _mm256_xor_si256(
-        sum, _mm256_xor_si256(_mm256_xor_si256(p[0], p[1]), _mm256_xor_si256(p[2], p[3])));
-    _mm_prefetch(reinterpret_cast<const char*>(data + at + 2048), _MM_HINT_T0);
-    _mm_prefetch(reinterpret_cast<const char*>(data + at + 2112), _MM_HINT_T0);
+  for (size_t at = 0; at < part; at += 64) {
+    for (size_t stream = 0; stream < kStreams; ++stream) {
+      const auto* p = reinterpret_cast<const __m256i*>(data + stream * part + at);
+      sum = _mm256_xor_si256(sum, _mm256_xor_si256(p[0], p[1]));
+    }
   }
   return static_cast<uint64_t>(_mm256_extract_epi64(sum, 0));
 }

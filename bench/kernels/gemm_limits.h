@@ -1,5 +1,5 @@
 // The limits of one core of this machine, measured in the run that compares with them: operations
-// of loops that touch registers only, and bytes of a plain forward read.
+// of loops that touch registers only, and bytes of a plain read.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ struct Limits {
 
 Limits MeasureLimits(std::string_view isa);
 
-// Bytes per second of `threads` threads that read `bytes` each, forward, huge pages asked for.
+// Bytes per second of `threads` threads that read `bytes` each, huge pages asked for.
 double ReadBandwidth(size_t bytes, int threads);
 
 // CPU seconds of this thread.
