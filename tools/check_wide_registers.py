@@ -15,6 +15,8 @@ ALLOWED = [
     (re.compile(r"\blockstep::kernels::(?:avx2|avx512)::"), "ours, entered through the table"),
     (re.compile(r"\b(?:memchr|aho_corasick)::"), "Rust's string search, which asks the CPU first"),
     (re.compile(r"\bsimdjson::(?:haswell|icelake)::"), "simdjson, which asks the CPU first"),
+    (re.compile(r"\brand_chacha::guts::\w+::impl_avx2?$"), "Rust's ChaCha, which asks the CPU first"),
+    (re.compile(r"\bcore::core_arch::x86::"), "Rust's intrinsics, which only such code can call"),
 ]
 SYMBOL = re.compile(r"^[0-9a-f]+ <(.+)>:$")
 # An operand, or a mnemonic of AVX: they all begin with v, as do a few system instructions.
