@@ -53,20 +53,18 @@ Result<Linear> WeightLoader::LoadLinear(const std::string& name, int32_t n, int3
   }
   const bool f32 = compute_class_ == ComputeClass::kF32;
   const quant::Source source{format, tensor->data.data(), n, k, options.rows};
-  LOCKSTEP_ASSIGN_OR_RETURN(quant::PackedWeights allocated,
-                            quant::PackedWeights::Allocate(source, f32));
-  auto packed = std::make_shared<quant::PackedWeights>(std::move(allocated));
-  const int32_t panels = packed->matrix().panels();
+  LOCKSTEP_ASSIGN_OR_RETURN(quant::PackedWeights packed,
+                            quant::PackedWeights::Allocate(source, f32, memory_.get()));
+  const int32_t panels = packed.matrix().panels();
   pool_.BeginStep();
   pool_.ParallelFor((panels + kPanelsPerItem - 1) / kPanelsPerItem, [&](int32_t item, int32_t) {
-    packed->PackPanels(source, item * kPanelsPerItem,
-                       std::min(panels, (item + 1) * kPanelsPerItem));
+    packed.PackPanels(source, item * kPanelsPerItem, std::min(panels, (item + 1) * kPanelsPerItem));
   });
   pool_.EndStep();
 
   Linear linear;
-  linear.matrix = packed->matrix();
-  linear.memory = std::move(packed);
+  linear.matrix = packed.matrix();
+  linear.memory = memory_;
   if (!options.bias.empty() && (options.needs_bias || Has(options.bias))) {
     LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<float> bias, LoadVector(options.bias, n));
     linear.bias.assign(PaddedOutputs(n), 0.0f);

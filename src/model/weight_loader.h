@@ -16,6 +16,7 @@
 #include "core/types.h"
 #include "model/layers/linear.h"
 #include "model/model.h"
+#include "platform/buffer.h"
 
 namespace lockstep {
 
@@ -58,6 +59,8 @@ class WeightLoader {
   std::shared_ptr<const Checkpoint> checkpoint_;
   ComputeClass compute_class_;
   ThreadPool& pool_;
+  // One for all matrices: those of a small model are smaller than a huge page.
+  std::shared_ptr<Arena> memory_ = std::make_shared<Arena>();
   std::unordered_set<std::string> used_;
   int64_t packed_bytes_ = 0;
   uint64_t hash_ = 0;

@@ -10,7 +10,7 @@ namespace lockstep {
 namespace {
 
 constexpr size_t kHugePage = size_t{2} << 20;
-constexpr size_t kArenaBuffer = size_t{8} << 20;
+constexpr size_t kArenaBuffer = size_t{32} << 20;  // untouched pages of it cost nothing
 
 }  // namespace
 

@@ -63,7 +63,7 @@ void Interleave(const std::byte* const* rows, int32_t outputs, int32_t depth, st
 
 }  // namespace
 
-Result<PackedWeights> PackedWeights::Allocate(const Source& source, bool f32) {
+Result<PackedWeights> PackedWeights::Allocate(const Source& source, bool f32, Arena* arena) {
   if (source.k % source.format->block_elements != 0) {
     return InvalidArgument("a row of " + std::to_string(source.k) +
                            " weights is no whole number of " + std::string(source.format->name) +
@@ -76,15 +76,15 @@ Result<PackedWeights> PackedWeights::Allocate(const Source& source, bool f32) {
   packed.matrix_.k = source.k;
   packed.matrix_.panel_bytes = kernels::PanelBytes(packed.matrix_);
   LOCKSTEP_ASSIGN_OR_RETURN(
-      packed.buffer_,
-      Buffer::Allocate(packed.matrix_.panel_bytes * packed.matrix_.panels(), "packed weights"));
-  packed.matrix_.data = packed.buffer_.data();
+      packed.data_, arena->Take<std::byte>(packed.matrix_.panel_bytes * packed.matrix_.panels(),
+                                           "packed weights"));
+  packed.matrix_.data = packed.data_;
   return packed;
 }
 
 void PackedWeights::PackPanels(const Source& source, int32_t begin, int32_t end) {
   for (int32_t panel = begin; panel < end; ++panel) {
-    std::byte* out = buffer_.data() + panel * matrix_.panel_bytes;
+    std::byte* out = data_ + panel * matrix_.panel_bytes;
     if (kernels::IsIntegerCode(matrix_.code)) {
       PackIntegerPanel(source, panel, out);
     } else {
@@ -115,7 +115,7 @@ void PackedWeights::PackIntegerPanel(const Source& source, int32_t panel, std::b
 }
 
 void PackedWeights::PackFloatPanel(const Source& source, int32_t panel, std::byte* out) const {
-  const int32_t outputs = std::min(kPanel, source.n - panel * kPanel);  // the buffer came zeroed
+  const int32_t outputs = std::min(kPanel, source.n - panel * kPanel);  // the arena came zeroed
   const bool expand = source.format->packed.code != matrix_.code;
   std::vector<float> expanded(expand ? size_t(kPanel) * source.k : 0);
   const std::byte* rows[kPanel];

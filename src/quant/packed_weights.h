@@ -2,7 +2,7 @@
 // made once at load from a checkpoint's bytes, panel by panel, so that many threads can share the
 // work and no second copy of the checkpoint is ever held.
 //
-// Owns its memory; immutable once packed; then thread-safe.
+// Its memory belongs to the arena it was given; immutable once packed; then thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -30,10 +30,10 @@ struct Source {
 
 class PackedWeights {
  public:
-  // Room for `source`, not yet filled. With `f32`, quantised weights are expanded to f32; 16-bit
-  // floats stay as they are, since the kernels widen them exactly. kInvalidArgument when k is not a
-  // whole number of blocks.
-  static Result<PackedWeights> Allocate(const Source& source, bool f32);
+  // Room in `arena` for `source`, not yet filled. With `f32`, quantised weights are expanded to
+  // f32; 16-bit floats stay as they are, since the kernels widen them exactly. kInvalidArgument
+  // when k is not a whole number of blocks.
+  static Result<PackedWeights> Allocate(const Source& source, bool f32, Arena* arena);
 
   // Fills panels [begin, end) of the matrix that Allocate was asked for. Threads may fill different
   // panels at once.
@@ -46,7 +46,7 @@ class PackedWeights {
   void PackFloatPanel(const Source& source, int32_t panel, std::byte* out) const;
 
   kernels::PackedMatrix matrix_;
-  Buffer buffer_;
+  std::byte* data_ = nullptr;
 };
 
 // Expands one row of `source` to f32: out [k].

@@ -113,7 +113,8 @@ TEST_P(QuantTest, PacksTheSameValues) {
     for (const bool permuted : {false, true}) {
       Source source{fixture.format, fixture.data.data(), n, k, {}};
       if (permuted) source.rows = reversed;
-      auto packed = PackedWeights::Allocate(source, f32);
+      Arena arena;
+      auto packed = PackedWeights::Allocate(source, f32, &arena);
       ASSERT_TRUE(packed.ok());
       const PackedMatrix& w = packed->matrix();
       EXPECT_EQ(kernels::IsIntegerCode(w.code), fixture.format->integer() && !f32);
@@ -143,7 +144,8 @@ TEST_P(QuantTest, ProductsPickColumns) {
   const int32_t k = std::max(7, static_cast<int32_t>(fixture.elements));
   const int32_t n = fixture.elements == 1 ? 1 : kRows;
   const Source source{fixture.format, fixture.data.data(), n, k, {}};
-  auto packed = PackedWeights::Allocate(source, /*f32=*/true);
+  Arena arena;
+  auto packed = PackedWeights::Allocate(source, /*f32=*/true, &arena);
   ASSERT_TRUE(packed.ok());
   const PackedMatrix& w = packed->matrix();
   packed->PackPanels(source, 0, w.panels());
@@ -172,7 +174,9 @@ TEST(QuantTest, UnknownFormatsAreNotFound) {
 }
 
 TEST(QuantTest, RowsOfBrokenBlocksAreRefused) {
-  const auto packed = PackedWeights::Allocate({FindFormat("Q6_K"), nullptr, 16, 288, {}}, false);
+  Arena arena;
+  const auto packed =
+      PackedWeights::Allocate({FindFormat("Q6_K"), nullptr, 16, 288, {}}, false, &arena);
   ASSERT_FALSE(packed.ok());
   EXPECT_EQ(packed.status().code(), StatusCode::kInvalidArgument);
 }
