@@ -52,7 +52,7 @@ Result<Linear> WeightLoader::LoadLinear(const std::string& name, int32_t n, int3
         name);
   }
   const bool f32 = compute_class_ == ComputeClass::kF32;
-  const quant::Source source{format, tensor->data.data(), n, k, options.rows};
+  const quant::Source source{format, {{tensor->data.data()}}, n, k, options.rows};
   LOCKSTEP_ASSIGN_OR_RETURN(quant::PackedWeights packed,
                             quant::PackedWeights::Allocate(source, f32, memory_.get()));
   const int32_t panels = packed.matrix().panels();
@@ -80,7 +80,7 @@ Result<std::vector<float>> WeightLoader::LoadVector(const std::string& name, int
   LOCKSTEP_ASSIGN_OR_RETURN(const TensorView* tensor, Take(name, {n}));
   LOCKSTEP_ASSIGN_OR_RETURN(const quant::Format* format, FormatOf(*checkpoint_, *tensor));
   std::vector<float> values(n);
-  quant::ExpandRow({format, tensor->data.data(), 1, n, {}}, 0, values.data());
+  quant::ExpandRow({format, {{tensor->data.data()}}, 1, n, {}}, 0, values.data());
   return values;
 }
 
@@ -88,7 +88,7 @@ Result<Embedding> WeightLoader::LoadEmbedding(const std::string& name, int32_t v
                                               int32_t d_model) {
   LOCKSTEP_ASSIGN_OR_RETURN(const TensorView* tensor, Take(name, {vocab_size, d_model}));
   LOCKSTEP_ASSIGN_OR_RETURN(const quant::Format* format, FormatOf(*checkpoint_, *tensor));
-  return Embedding(checkpoint_, {format, tensor->data.data(), vocab_size, d_model, {}});
+  return Embedding(checkpoint_, {format, {{tensor->data.data()}}, vocab_size, d_model, {}});
 }
 
 Status WeightLoader::CheckAllUsed() const {

@@ -17,5 +17,6 @@ T Load(const std::byte* at) {
 }
 
 inline float LoadF16(const std::byte* at) { return F16ToF32(Load<uint16_t>(at)); }
+inline float LoadBf16(const std::byte* at) { return BF16ToF32(Load<uint16_t>(at)); }
 
 }  // namespace lockstep::quant

@@ -61,6 +61,14 @@ void Interleave(const std::byte* const* rows, int32_t outputs, int32_t depth, st
   }
 }
 
+bool ConstantsFitF16(const Source& source) {
+  const int64_t blocks = source.k / source.format->block_elements;
+  for (int32_t row = 0; row < source.n; ++row) {
+    if (!source.format->fits_f16(source.Row(row), blocks)) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 Result<PackedWeights> PackedWeights::Allocate(const Source& source, bool f32, Arena* arena) {
@@ -72,6 +80,9 @@ Result<PackedWeights> PackedWeights::Allocate(const Source& source, bool f32, Ar
   PackedWeights packed;
   packed.matrix_ = source.format->packed;
   if (f32 && source.format->integer()) packed.matrix_ = PackedMatrix{.code = WeightCode::kF32};
+  if (source.format->fits_f16 != nullptr && packed.matrix_.has_min) {
+    packed.matrix_.f32_scales = !ConstantsFitF16(source);
+  }
   packed.matrix_.n = source.n;
   packed.matrix_.k = source.k;
   packed.matrix_.panel_bytes = kernels::PanelBytes(packed.matrix_);
@@ -96,14 +107,13 @@ void PackedWeights::PackPanels(const Source& source, int32_t begin, int32_t end)
 void PackedWeights::PackIntegerPanel(const Source& source, int32_t panel, std::byte* out) const {
   const size_t code_bytes = kernels::GroupCodeBytes(matrix_.code, matrix_.group);
   const size_t constant_bytes = kPanel * (matrix_.f32_scales ? 4 : 2);
-  Group groups[kPanel];
+  const int32_t outputs = std::min(kPanel, source.n - panel * kPanel);
+  BlockRow rows[kPanel];
+  for (int32_t j = 0; j < outputs; ++j) rows[j] = source.Row(panel * kPanel + j);
+  // Padding: a scale of zero makes whatever the codes are vanish.
+  Group groups[kPanel] = {};
   for (int32_t g = 0; g < source.k / matrix_.group; ++g) {
-    for (int32_t j = 0; j < kPanel; ++j) {
-      const int32_t output = panel * kPanel + j;
-      // Padding: a scale of zero makes whatever the codes are vanish.
-      groups[j] = Group{};
-      if (output < source.n) source.format->unpack(source.Row(output), g, &groups[j]);
-    }
+    for (int32_t j = 0; j < outputs; ++j) source.format->unpack(rows[j], g, &groups[j]);
     StoreCodes(groups, matrix_, out);
     StoreConstants(groups, &Group::scale, matrix_.f32_scales, out + code_bytes);
     if (matrix_.has_min) {
@@ -120,10 +130,11 @@ void PackedWeights::PackFloatPanel(const Source& source, int32_t panel, std::byt
   std::vector<float> expanded(expand ? size_t(kPanel) * source.k : 0);
   const std::byte* rows[kPanel];
   for (int32_t j = 0; j < outputs; ++j) {
-    rows[j] = source.Row(panel * kPanel + j);
+    const BlockRow row = source.Row(panel * kPanel + j);
+    rows[j] = row.plane[0];
     if (expand) {
       float* values = expanded.data() + size_t(j) * source.k;
-      source.format->expand(rows[j], source.k / source.format->block_elements, values);
+      source.format->expand(row, source.k / source.format->block_elements, values);
       rows[j] = reinterpret_cast<const std::byte*>(values);
     }
   }

@@ -18,13 +18,18 @@ namespace lockstep::quant {
 // A matrix [n, k] as the checkpoint holds it: rows of blocks, row-major.
 struct Source {
   const Format* format = nullptr;
-  const std::byte* data = nullptr;
+  BlockRow first;  // row 0
   int32_t n = 0;
   int32_t k = 0;
   std::span<const int32_t> rows;  // when not empty: output i is the source's row rows[i]; else i
 
-  const std::byte* Row(int32_t output) const {
-    return data + format->RowBytes(k) * (rows.empty() ? output : rows[output]);
+  BlockRow Row(int32_t output) const {
+    const int64_t row = rows.empty() ? output : rows[output];
+    BlockRow found;
+    for (int32_t p = 0; p < kMaxPlanes; ++p) {
+      if (first.plane[p] != nullptr) found.plane[p] = first.plane[p] + row * format->RowBytes(p, k);
+    }
+    return found;
   }
 };
 

@@ -3,7 +3,8 @@
 namespace lockstep::quant {
 namespace {
 
-constexpr std::span<const Format> (*kFamilies[])() = {FloatFormats, LegacyFormats, KQuantFormats};
+constexpr std::span<const Format> (*kFamilies[])() = {FloatFormats, LegacyFormats, KQuantFormats,
+                                                      MlxAffineFormats};
 
 }  // namespace
 

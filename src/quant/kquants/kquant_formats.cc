@@ -37,8 +37,8 @@ struct SuperBlock {
   static constexpr int32_t kBytes = kCodes + 128;
   static constexpr int32_t kGroups = 8;
 
-  static void Unpack(const std::byte* row, int32_t group, Group* out) {
-    const std::byte* block = row + int64_t{group / kGroups} * kBytes;
+  static void Unpack(const BlockRow& row, int32_t group, Group* out) {
+    const std::byte* block = row.plane[0] + int64_t{group / kGroups} * kBytes;
     const int32_t g = group % kGroups;
     const ScaleMin packed = LoadScaleMin(block + kScales, g);
     out->scale = LoadF16(block) * static_cast<float>(packed.scale);
@@ -51,11 +51,12 @@ struct SuperBlock {
     }
   }
 
-  static void Expand(const std::byte* data, int64_t blocks, float* out) {
-    for (int64_t b = 0; b < blocks; ++b, data += kBytes) {
+  static void Expand(const BlockRow& row, int64_t blocks, float* out) {
+    for (int64_t b = 0; b < blocks; ++b) {
+      const BlockRow block{{row.plane[0] + b * kBytes}};
       for (int32_t g = 0; g < kGroups; ++g) {
         Group group;
-        Unpack(data, g, &group);
+        Unpack(block, g, &group);
         for (int32_t i = 0; i < 32; ++i) *out++ = group.scale * group.codes[i] + group.minimum;
       }
     }
@@ -64,7 +65,7 @@ struct SuperBlock {
   static constexpr Format Make(std::string_view name) {
     return {name,
             kBlock,
-            kBytes,
+            {kBytes},
             Expand,
             {.code = kBits == 4 ? WeightCode::kU4 : WeightCode::kI8,
              .group = 32,
@@ -81,8 +82,8 @@ struct Q6K {
   static constexpr int32_t kBytes = kScale + 2;
   static constexpr int32_t kGroups = 16;
 
-  static void Unpack(const std::byte* row, int32_t group, Group* out) {
-    const std::byte* block = row + int64_t{group / kGroups} * kBytes;
+  static void Unpack(const BlockRow& row, int32_t group, Group* out) {
+    const std::byte* block = row.plane[0] + int64_t{group / kGroups} * kBytes;
     const int32_t g = group % kGroups;
     out->scale = LoadF16(block + kScale) * static_cast<float>(Load<int8_t>(block + kScales + g));
     out->minimum = 0.0f;
@@ -99,11 +100,12 @@ struct Q6K {
     }
   }
 
-  static void Expand(const std::byte* data, int64_t blocks, float* out) {
-    for (int64_t b = 0; b < blocks; ++b, data += kBytes) {
+  static void Expand(const BlockRow& row, int64_t blocks, float* out) {
+    for (int64_t b = 0; b < blocks; ++b) {
+      const BlockRow block{{row.plane[0] + b * kBytes}};
       for (int32_t g = 0; g < kGroups; ++g) {
         Group group;
-        Unpack(data, g, &group);
+        Unpack(block, g, &group);
         for (int32_t i = 0; i < 16; ++i) *out++ = group.scale * group.codes[i];
       }
     }
@@ -115,7 +117,7 @@ constexpr Format kFormats[] = {
     SuperBlock<5>::Make("Q5_K"),
     {"Q6_K",
      kBlock,
-     Q6K::kBytes,
+     {Q6K::kBytes},
      Q6K::Expand,
      {.code = WeightCode::kI8, .group = 16, .f32_scales = true},
      Q6K::Unpack},

@@ -32,7 +32,8 @@ struct Layout {
     return low | static_cast<int32_t>(Load<uint32_t>(block + kHigh) >> i & 1) << 4;
   }
 
-  static void Expand(const std::byte* data, int64_t blocks, float* out) {
+  static void Expand(const BlockRow& row, int64_t blocks, float* out) {
+    const std::byte* data = row.plane[0];
     for (int64_t b = 0; b < blocks; ++b, data += kBytes, out += kBlock) {
       const float scale = LoadF16(data);
       const float minimum = kMinimum ? LoadF16(data + 2) : 0.0f;
@@ -45,8 +46,8 @@ struct Layout {
 
   // Four bits keep their zero point for the kernel; wider codes are made signed here.
   static constexpr int32_t kKernelZero = kBits == 4 ? kZero : 0;
-  static void Unpack(const std::byte* row, int32_t group, Group* out) {
-    const std::byte* block = row + int64_t{group} * kBytes;
+  static void Unpack(const BlockRow& row, int32_t group, Group* out) {
+    const std::byte* block = row.plane[0] + int64_t{group} * kBytes;
     out->scale = LoadF16(block);
     out->minimum = kMinimum ? LoadF16(block + 2) : 0.0f;
     for (int32_t i = 0; i < kBlock; ++i) {
@@ -57,7 +58,7 @@ struct Layout {
   static constexpr Format Make(std::string_view name) {
     return {name,
             kBlock,
-            kBytes,
+            {kBytes},
             Expand,
             {.code = kBits == 4 ? WeightCode::kU4 : WeightCode::kI8,
              .group = kBlock,
