@@ -4,6 +4,7 @@
 #include <variant>
 
 #include "api/openai_completions/endpoint.h"
+#include "api/openai_completions/request.h"
 #include "api/testing/testing.h"
 
 namespace lockstep {
@@ -54,9 +55,26 @@ TEST_F(CompletionRequestTest, PromptForms) {
 }
 
 TEST_F(CompletionRequestTest, C34_HostileIntegersAndIds) {
-  for (const char* prompt : {"[-1]", "[999999999]", "[262]", "[1.5]", "[1e30]", "[-2147483649]",
-                             "[18446744073709551616]", "[true]", "[[1],[-1]]", "[[]]", "[\"a\",5]",
-                             "[[1],\"a\"]", "[null]", "5", "{}", "true"}) {
+  for (const char* prompt : {"[-1]",
+                             "[999999999]",
+                             "[262]",
+                             "[1.5]",
+                             "[1e30]",
+                             "[-2147483649]",
+                             "[18446744073709551616]",
+                             "[true]",
+                             "[[1],[-1]]",
+                             "[[]]",
+                             "[\"a\",5]",
+                             "[[1],\"a\"]",
+                             "[null]",
+                             "5",
+                             "{}",
+                             "true",
+                             "[[[1]]]",
+                             "[[[[]]]]",
+                             "[{}]",
+                             "[[{}]]"}) {
     const std::string param = Param(R"({"prompt":)" + std::string(prompt) + "}");
     EXPECT_TRUE(param.starts_with("prompt")) << prompt << " -> " << param;
   }
@@ -66,13 +84,38 @@ TEST_F(CompletionRequestTest, C09_EmptyPrompts) {
   EXPECT_EQ(Param("{}"), "prompt");
   EXPECT_EQ(Param(R"({"prompt":null})"), "prompt");
   EXPECT_EQ(Param(R"({"prompt":""})"), "prompt");
-  EXPECT_EQ(Param(R"({"prompt":[""]})"), "prompt");
+  EXPECT_EQ(Param(R"({"prompt":["a",""]})"), "prompt[1]");
   EXPECT_EQ(Param(R"({"prompt":[]})"), "prompt");
   testing::ModelOptions options;
   options.adds_bos = true;
   TestModel with_bos(options);
   model_.served.tokenizer = with_bos.served.tokenizer;
   EXPECT_EQ(Accepted(R"({"prompt":""})")[0].prompt, std::vector<TokenId>({testing::kBos}));
+}
+
+// The longest token has 12 bytes: the context of 256 tokens never holds more than 3072.
+TEST_F(CompletionRequestTest, C10_APromptTooLongByItsBytesIsNotTokenised) {
+  const auto message = [this](size_t bytes) {
+    ApiResult result = Call(R"({"prompt":")" + std::string(bytes, 'x') + R"("})");
+    const Json error = Json::parse(std::get<ApiReply>(result).body).at("error");
+    EXPECT_EQ(error.at("code"), "context_length_exceeded");
+    EXPECT_EQ(error.at("param"), "prompt");
+    return error.at("message").get<std::string>();
+  };
+  EXPECT_EQ(message(12 * 256),
+            "this model's maximum context length is 256 tokens; the prompt has 3072 tokens and 1 "
+            "more is asked for");
+  EXPECT_EQ(message(12 * 256 + 1),
+            "this model's maximum context length is 256 tokens; the prompt has at least 257 tokens "
+            "and 1 more is asked for");
+}
+
+TEST_F(CompletionRequestTest, NothingIsTokenisedForAClientThatLeft) {
+  const std::atomic<bool> gone{true};
+  EXPECT_EQ(ReadCompletionRequest(R"({"prompt":["a","b"]})", model_.served, &gone).status().code(),
+            StatusCode::kCancelled);
+  const std::atomic<bool> there{false};
+  EXPECT_TRUE(ReadCompletionRequest(R"({"prompt":["a","b"]})", model_.served, &there).ok());
 }
 
 TEST_F(CompletionRequestTest, C45_OneBosOnly) {

@@ -32,6 +32,11 @@ void AppendEvent(const Json& data, std::string* out) {
   *out += "\n\n";
 }
 
+Status CheckClient(const std::atomic<bool>* client_gone) {
+  if (client_gone == nullptr || !*client_gone) return OkStatus();
+  return Cancelled("the client has left");
+}
+
 Result<std::shared_ptr<const ServedModel>> ReadyModel(const ApiContext& context) {
   if (context.draining) return Unavailable("the server is shutting down");
   if (context.model == nullptr) return Unavailable("the model is still loading");

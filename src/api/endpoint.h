@@ -39,6 +39,7 @@ struct ApiCall {
   std::string_view rest;  // what the route's trailing "*" matched, percent-decoded
   std::string unique;     // a token for the answer's id, new for each request
   int64_t created = 0;    // Unix seconds
+  const std::atomic<bool>* client_gone = nullptr;  // true: nobody waits for the answer any more
 };
 
 struct ApiReply {
@@ -83,6 +84,9 @@ ApiReply ErrorReply(const Status& status);
 std::string ErrorEvent(const Status& status);
 // "data: <json>\n\n", appended.
 void AppendEvent(const Json& data, std::string* out);
+
+// Errors: kCancelled when the client has left; asked before work that takes long.
+Status CheckClient(const std::atomic<bool>* client_gone);
 
 // The model of the context. Errors: kUnavailable while loading or draining.
 Result<std::shared_ptr<const ServedModel>> ReadyModel(const ApiContext& context);

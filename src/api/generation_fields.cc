@@ -160,14 +160,6 @@ Status ReadMaxTokens(const Json& body, const char* name, int32_t low, Generation
   return OkStatus();
 }
 
-Status CheckPromptLength(size_t tokens, const ServedModel& model, const char* param) {
-  if (tokens <= static_cast<size_t>(model.max_context)) return OkStatus();
-  return Status(StatusCode::kContextLength,
-                fmt::format("the prompt has {} tokens; this model's context holds {}", tokens,
-                            model.max_context),
-                param);
-}
-
 Result<GenerationFields> ReadGenerationFields(const Json& body, const ServedModel& model) {
   GenerationFields fields;
   GenerationRequest& request = fields.request;

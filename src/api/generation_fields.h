@@ -30,9 +30,6 @@ Result<GenerationFields> ReadGenerationFields(const Json& body, const ServedMode
 // "max_tokens" and the like: at least `low`; request.min_tokens must not pass it.
 Status ReadMaxTokens(const Json& body, const char* name, int32_t low, GenerationRequest* request);
 
-// Refuses what cannot fit, before it is copied for each choice. Errors: kContextLength.
-Status CheckPromptLength(size_t tokens, const ServedModel& model, const char* param);
-
 // A field that the API (or a well-known server) has and this one does not do yet. Null or the
 // harmless value is accepted; anything else is refused by name.
 struct UnsupportedField {

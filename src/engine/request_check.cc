@@ -18,7 +18,26 @@ Status CheckTokens(const std::vector<TokenId>& ids, int32_t vocab_size, const ch
   return OkStatus();
 }
 
+// "the prompt has 9 tokens and 1 more is asked for".
+std::string Sizes(int64_t prompt, bool at_least, int64_t wanted) {
+  return fmt::format("the prompt has {}{} token{} and {} more {} asked for",
+                     at_least ? "at least " : "", prompt, prompt == 1 ? "" : "s", wanted,
+                     wanted == 1 ? "is" : "are");
+}
+
+// Without max_tokens there has to be room for one token at least.
+int64_t Wanted(int32_t max_tokens) { return max_tokens >= 0 ? max_tokens : 1; }
+
 }  // namespace
+
+Status CheckContext(const ContextUse& use) {
+  const int64_t wanted = Wanted(use.max_tokens);
+  if (use.prompt_tokens + wanted <= use.max_context) return OkStatus();
+  return Status(StatusCode::kContextLength,
+                fmt::format("this model's maximum context length is {} tokens; {}", use.max_context,
+                            Sizes(use.prompt_tokens, use.at_least, wanted)),
+                use.prompt_tokens + 1 > use.max_context ? use.prompt_param : use.max_tokens_param);
+}
 
 Result<int32_t> CheckRequest(const GenerationRequest& request, const RequestLimits& limits) {
   if (request.prompt.empty()) return InvalidArgument("the prompt has no tokens", "prompt");
@@ -45,19 +64,14 @@ Result<int32_t> CheckRequest(const GenerationRequest& request, const RequestLimi
   }
 
   const auto prompt = static_cast<int64_t>(request.prompt.size());
-  // Without max_tokens there has to be room for one token at least.
-  const int64_t wanted = request.max_tokens >= 0 ? request.max_tokens : 1;
-  if (prompt + wanted > limits.max_context) {
-    return Status(StatusCode::kContextLength,
-                  fmt::format("the context holds {} tokens; the prompt has {} and {} are asked for",
-                              limits.max_context, prompt, wanted),
-                  prompt + 1 > limits.max_context ? "prompt" : "max_tokens");
-  }
+  const int64_t wanted = Wanted(request.max_tokens);
+  LOCKSTEP_RETURN_IF_ERROR(CheckContext({.prompt_tokens = prompt,
+                                         .max_tokens = request.max_tokens,
+                                         .max_context = limits.max_context}));
   if (prompt + wanted > limits.cache_tokens) {
-    return ResourceExhausted(
-        fmt::format("the KV cache holds {} tokens; the prompt has {} and {} are asked for",
-                    limits.cache_tokens, prompt, wanted),
-        prompt + 1 > limits.cache_tokens ? "prompt" : "max_tokens");
+    return ResourceExhausted(fmt::format("the whole KV cache holds {} tokens; {}",
+                                         limits.cache_tokens, Sizes(prompt, false, wanted)),
+                             prompt + 1 > limits.cache_tokens ? "prompt" : "max_tokens");
   }
   if (request.max_tokens >= 0) return request.max_tokens;
   const auto room =

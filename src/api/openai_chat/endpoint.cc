@@ -4,30 +4,34 @@
 
 #include "api/openai_chat/request.h"
 #include "api/openai_chat/writer.h"
+#include "api/prompt.h"
 
 namespace lockstep {
 namespace {
 
-Result<std::vector<TokenId>> EncodePrompt(const ServedModel& model, const Json& context) {
+Result<std::vector<TokenId>> RenderPrompt(const ServedModel& model, const ChatRequest& chat,
+                                          const ApiCall& call) {
   if (model.chat_template == nullptr) {
     return InvalidArgument(
         "this model has no chat template; use /v1/completions with a finished prompt", "messages");
   }
-  LOCKSTEP_ASSIGN_OR_RETURN(const std::string text, model.chat_template->Render(DumpJson(context)));
+  LOCKSTEP_RETURN_IF_ERROR(CheckClient(call.client_gone));
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::string text,
+                            model.chat_template->Render(DumpJson(chat.template_context)));
   // The template writes BOS itself: adding the tokenizer's would make two.
   EncodeOptions options;
   options.add_special = false;
-  LOCKSTEP_ASSIGN_OR_RETURN(std::vector<TokenId> prompt, model.tokenizer->Encode(text, options));
+  LOCKSTEP_ASSIGN_OR_RETURN(std::vector<TokenId> prompt,
+                            EncodePrompt(text, options, model, chat.fields.request,
+                                         {"messages", chat.max_tokens_name}, call.client_gone));
   if (prompt.empty()) return InvalidArgument("'messages' render to an empty prompt", "messages");
-  LOCKSTEP_RETURN_IF_ERROR(CheckPromptLength(prompt.size(), model, "messages"));
   return prompt;
 }
 
 Result<GenerationJob> MakeJob(const ApiContext& context, const ApiCall& call) {
   LOCKSTEP_ASSIGN_OR_RETURN(const auto model, ReadyModel(context));
   LOCKSTEP_ASSIGN_OR_RETURN(ChatRequest chat, ReadChatRequest(call.body, *model));
-  LOCKSTEP_ASSIGN_OR_RETURN(chat.fields.request.prompt,
-                            EncodePrompt(*model, chat.template_context));
+  LOCKSTEP_ASSIGN_OR_RETURN(chat.fields.request.prompt, RenderPrompt(*model, chat, call));
   GenerationJob job;
   job.model = model;
   job.stream = chat.fields.stream;

@@ -131,6 +131,7 @@ Result<ChatRequest> ReadChatRequest(std::string_view body, const ServedModel& mo
   GenerationRequest& generation = request.fields.request;
   LOCKSTEP_RETURN_IF_ERROR(ReadMaxTokens(json, "max_completion_tokens", 1, &generation));
   LOCKSTEP_RETURN_IF_ERROR(ReadMaxTokens(json, "max_tokens", 1, &generation));
+  if (FindField(json, "max_tokens") == nullptr) request.max_tokens_name = "max_completion_tokens";
   LOCKSTEP_RETURN_IF_ERROR(ReadLogprobs(json, &request.top_logprobs));
   LOCKSTEP_ASSIGN_OR_RETURN(request.template_context, ReadTemplateContext(json));
   return request;

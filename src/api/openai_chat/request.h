@@ -15,6 +15,7 @@ struct ChatRequest {
   GenerationFields fields;
   Json template_context;      // what the chat template renders: messages, tools, ...
   int32_t top_logprobs = -1;  // -1: no log-probabilities
+  const char* max_tokens_name = "max_tokens";  // the field that the request used
 };
 
 Result<ChatRequest> ReadChatRequest(std::string_view body, const ServedModel& model);

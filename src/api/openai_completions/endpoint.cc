@@ -45,7 +45,8 @@ std::vector<GenerationRequest> MakeRequests(const CompletionRequest& completion)
 
 Result<GenerationJob> MakeJob(const ApiContext& context, const ApiCall& call) {
   LOCKSTEP_ASSIGN_OR_RETURN(const auto model, ReadyModel(context));
-  LOCKSTEP_ASSIGN_OR_RETURN(CompletionRequest completion, ReadCompletionRequest(call.body, *model));
+  LOCKSTEP_ASSIGN_OR_RETURN(CompletionRequest completion,
+                            ReadCompletionRequest(call.body, *model, call.client_gone));
   CompletionAnswerOptions options;
   options.head = {"cmpl-" + call.unique, "", call.created, model->id, model->fingerprint};
   options.n = completion.fields.n;

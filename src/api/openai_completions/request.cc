@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "api/fields.h"
+#include "api/prompt.h"
 
 namespace lockstep {
 namespace {
@@ -15,34 +16,40 @@ constexpr UnsupportedField kUnsupported[] = {
     {"add_special_tokens", "true"},
 };
 
+// What the prompts of one request have in common.
+struct PromptContext {
+  const ServedModel& model;
+  const GenerationRequest& request;
+  const std::atomic<bool>* client_gone;
+};
+
 Result<CompletionPrompt> EncodeText(const std::string& text, const std::string& path,
-                                    const ServedModel& model) {
+                                    const PromptContext& context) {
   CompletionPrompt prompt;
   prompt.from_text = true;
-  LOCKSTEP_ASSIGN_OR_RETURN(prompt.tokens, model.tokenizer->Encode(text));
+  LOCKSTEP_ASSIGN_OR_RETURN(prompt.tokens, EncodePrompt(text, {}, context.model, context.request,
+                                                        {path}, context.client_gone));
   if (prompt.tokens.empty()) {
     return InvalidArgument(
         fmt::format(
             "'{}' is empty, and this model has no beginning-of-sequence token to start from", path),
-        "prompt");
+        path);
   }
   return prompt;
 }
 
 Result<CompletionPrompt> ReadOne(const Json& value, const std::string& path,
-                                 const ServedModel& model) {
+                                 const PromptContext& context) {
+  if (value.is_string()) return EncodeText(value.get_ref<const std::string&>(), path, context);
   CompletionPrompt prompt;
-  if (value.is_string()) {
-    LOCKSTEP_ASSIGN_OR_RETURN(prompt, EncodeText(value.get_ref<const std::string&>(), path, model));
-  } else {
-    LOCKSTEP_ASSIGN_OR_RETURN(prompt.tokens, AsTokens(value, path, model.vocab_size));
-    if (prompt.tokens.empty()) return InvalidArgument(fmt::format("'{}' is empty", path), "prompt");
-  }
-  LOCKSTEP_RETURN_IF_ERROR(CheckPromptLength(prompt.tokens.size(), model, "prompt"));
+  LOCKSTEP_ASSIGN_OR_RETURN(prompt.tokens, AsTokens(value, path, context.model.vocab_size));
+  if (prompt.tokens.empty()) return InvalidArgument(fmt::format("'{}' is empty", path), path);
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckPromptLength(prompt.tokens.size(), context.model, context.request, {path}));
   return prompt;
 }
 
-Status ReadPrompts(const Json& body, const ServedModel& model, size_t choices,
+Status ReadPrompts(const Json& body, const PromptContext& context, size_t choices,
                    std::vector<CompletionPrompt>* prompts) {
   const Json* value = FindField(body, "prompt");
   if (value == nullptr) return InvalidArgument("'prompt' is required", "prompt");
@@ -59,7 +66,7 @@ Status ReadPrompts(const Json& body, const ServedModel& model, size_t choices,
         "prompt");
   }
   if (!many) {
-    LOCKSTEP_ASSIGN_OR_RETURN(CompletionPrompt one, ReadOne(*value, "prompt", model));
+    LOCKSTEP_ASSIGN_OR_RETURN(CompletionPrompt one, ReadOne(*value, "prompt", context));
     prompts->push_back(std::move(one));
     return OkStatus();
   }
@@ -69,7 +76,7 @@ Status ReadPrompts(const Json& body, const ServedModel& model, size_t choices,
     if (item.type() != value->front().type()) {
       return WrongType(path, JsonKind(value->front()), item);
     }
-    LOCKSTEP_ASSIGN_OR_RETURN(CompletionPrompt one, ReadOne(item, path, model));
+    LOCKSTEP_ASSIGN_OR_RETURN(CompletionPrompt one, ReadOne(item, path, context));
     prompts->push_back(std::move(one));
   }
   return OkStatus();
@@ -90,7 +97,8 @@ Status ReadBestOf(const Json& body, CompletionRequest* request) {
 
 }  // namespace
 
-Result<CompletionRequest> ReadCompletionRequest(std::string_view body, const ServedModel& model) {
+Result<CompletionRequest> ReadCompletionRequest(std::string_view body, const ServedModel& model,
+                                                const std::atomic<bool>* client_gone) {
   LOCKSTEP_ASSIGN_OR_RETURN(const Json json, ParseJsonObject(body));
   CompletionRequest request;
   LOCKSTEP_ASSIGN_OR_RETURN(request.fields, ReadGenerationFields(json, model));
@@ -99,8 +107,9 @@ Result<CompletionRequest> ReadCompletionRequest(std::string_view body, const Ser
   LOCKSTEP_RETURN_IF_ERROR(ReadBestOf(json, &request));
   LOCKSTEP_RETURN_IF_ERROR(ReadInt32(json, "logprobs", 0, kMaxTopLogprobs, &request.logprobs));
   LOCKSTEP_RETURN_IF_ERROR(ReadBool(json, "echo", &request.echo));
+  const PromptContext context{model, request.fields.request, client_gone};
   LOCKSTEP_RETURN_IF_ERROR(
-      ReadPrompts(json, model, static_cast<size_t>(request.best_of), &request.prompts));
+      ReadPrompts(json, context, static_cast<size_t>(request.best_of), &request.prompts));
   return request;
 }
 

@@ -2,6 +2,7 @@
 // by name (docs/http_api.md). Thread-safe.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -29,6 +30,8 @@ struct CompletionRequest {
   bool echo = false;
 };
 
-Result<CompletionRequest> ReadCompletionRequest(std::string_view body, const ServedModel& model);
+// `client_gone` as in ApiCall: asked before each prompt is tokenised.
+Result<CompletionRequest> ReadCompletionRequest(std::string_view body, const ServedModel& model,
+                                                const std::atomic<bool>* client_gone = nullptr);
 
 }  // namespace lockstep

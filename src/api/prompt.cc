@@ -1,0 +1,43 @@
+#include "api/prompt.h"
+
+#include <utility>
+
+#include "api/endpoint.h"
+#include "engine/request_check.h"
+
+namespace lockstep {
+namespace {
+
+ContextUse Use(size_t tokens, bool at_least, const ServedModel& model,
+               const GenerationRequest& request, const PromptName& name) {
+  return {.prompt_tokens = static_cast<int64_t>(tokens),
+          .at_least = at_least,
+          .max_tokens = request.max_tokens,
+          .max_context = model.max_context,
+          .prompt_param = name.prompt,
+          .max_tokens_param = name.max_tokens};
+}
+
+}  // namespace
+
+Result<std::vector<TokenId>> EncodePrompt(std::string_view text, const EncodeOptions& options,
+                                          const ServedModel& model,
+                                          const GenerationRequest& request, const PromptName& name,
+                                          const std::atomic<bool>* client_gone) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckClient(client_gone));
+  const size_t fewest = model.tokenizer->FewestTokens(text.size());
+  // Only when the prompt alone is too long: what the output adds deserves the exact number.
+  if (fewest > static_cast<size_t>(model.max_context)) {
+    LOCKSTEP_RETURN_IF_ERROR(CheckContext(Use(fewest, /*at_least=*/true, model, request, name)));
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(std::vector<TokenId> tokens, model.tokenizer->Encode(text, options));
+  LOCKSTEP_RETURN_IF_ERROR(CheckPromptLength(tokens.size(), model, request, name));
+  return tokens;
+}
+
+Status CheckPromptLength(size_t tokens, const ServedModel& model, const GenerationRequest& request,
+                         const PromptName& name) {
+  return CheckContext(Use(tokens, /*at_least=*/false, model, request, name));
+}
+
+}  // namespace lockstep

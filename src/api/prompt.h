@@ -1,0 +1,35 @@
+// From a prompt's text to its tokens, within what the model's context holds. Thread-safe.
+#pragma once
+
+#include <atomic>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/served_model.h"
+#include "base/status.h"
+#include "core/types.h"
+#include "engine/request.h"
+#include "text/tokenizer.h"
+
+namespace lockstep {
+
+// Which prompt it is, for errors: "messages", "prompt", "prompt[3]".
+struct PromptName {
+  std::string prompt;
+  const char* max_tokens = "max_tokens";  // the field that asks for the output
+};
+
+// Refuses a prompt whose bytes alone show that it is too long without encoding it. The prompt may
+// be empty. Errors: kContextLength naming the tokens and the limit, kCancelled when the client has
+// left, and what the tokenizer says.
+Result<std::vector<TokenId>> EncodePrompt(std::string_view text, const EncodeOptions& options,
+                                          const ServedModel& model,
+                                          const GenerationRequest& request, const PromptName& name,
+                                          const std::atomic<bool>* client_gone);
+
+// Refuses what cannot fit, before it is copied for each choice. Errors: kContextLength.
+Status CheckPromptLength(size_t tokens, const ServedModel& model, const GenerationRequest& request,
+                         const PromptName& name);
+
+}  // namespace lockstep
