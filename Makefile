@@ -50,6 +50,12 @@ bench: ## build and run the benchmarks (FLAGS= is passed on)
 	@tools/build.sh release
 	@tools/run_benchmarks.sh $(FLAGS)
 
+.PHONY: bench-peers
+bench-peers: ## compare with llama.cpp, OpenVINO and vLLM (FLAGS=--help: a part of it, in minutes)
+	@tools/install_deps.sh build test
+	@tools/build.sh release lockstep gemm_bench
+	@exec "$$(tools/python_env.sh)" bench/peers/bench_peers.py $(FLAGS)
+
 .PHONY: asan tsan
 asan: ## unit tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	@tools/install_deps.sh build
