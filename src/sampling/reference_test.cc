@@ -11,15 +11,15 @@
 namespace lockstep {
 namespace {
 
-nlohmann::json Golden() {
+nlohmann::json GoldenRows() {
   std::ifstream file(std::string(LOCKSTEP_SOURCE_DIR) + "/tests/conformance/sampling/golden.json");
-  return nlohmann::json::parse(file);
+  return nlohmann::json::parse(file)["rows"];
 }
 
 TEST(SamplerReference, TruncationsKeepTheReferencesTokens) {
   Sampler sampler(kernels::Table());
   const std::vector<TokenId> sequence = {0};
-  for (const auto& row : Golden()["rows"]) {
+  for (const auto& row : GoldenRows()) {
     const auto logits = row["logits"].get<std::vector<float>>();
     for (const auto& expected : row["kept"]) {
       SamplingParams params;
@@ -49,7 +49,7 @@ TEST(SamplerReference, TruncationsKeepTheReferencesTokens) {
 }
 
 TEST(SamplerReference, RepetitionPenaltyGivesTheReferencesLogits) {
-  for (const auto& row : Golden()["rows"]) {
+  for (const auto& row : GoldenRows()) {
     const auto seen = row["seen"].get<std::vector<TokenId>>();
     for (const auto& [penalty, expected] : row["repetition"].items()) {
       SamplingParams params;
