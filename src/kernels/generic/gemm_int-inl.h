@@ -141,14 +141,14 @@ void IntTileOf(int32_t count, int32_t panels, const IntGroups& groups,
   run(groups, rows, first_row, acc);
 }
 
-// All rows of a block by some groups of one panel, in tiles of nearly equal height.
+// All rows of a block by some groups of `panels` panels, in tiles of nearly equal height.
 template <class Dot, bool kMin>
 void IntTiles(const IntGroups& groups, const IntRows<typename Dot::Code>& rows, int32_t count,
-              float* acc) {
+              int32_t panels, float* acc) {
   int32_t tiles = (count + kIntRows - 1) / kIntRows;
   for (int32_t row = 0; row < count; --tiles) {
     const int32_t height = (count - row + tiles - 1) / tiles;
-    IntTileOf<Dot, kIntRows, kMin>(height, 1, groups, rows, row, acc + row * kPanel);
+    IntTileOf<Dot, kIntRows, kMin>(height, panels, groups, rows, row, acc + row * kPanel);
     row += height;
   }
 }
@@ -185,7 +185,8 @@ struct IntBlock {
   int16_t* wide;
 };
 
-// `panels` packed panels, `step` apart, by at most kIntRows rows.
+// `panels` packed panels, `step` apart, by at most kFewIntRows rows; several panels only by rows of
+// one tile.
 template <class Packed, bool kMin>
 void IntFewRowsTile(const PackedMatrix& w, const IntBlock& block, int32_t panel, int32_t panels,
                     int32_t step, const GemmEpilogue& epilogue, float* out, int64_t out_stride) {
@@ -201,20 +202,20 @@ void IntFewRowsTile(const PackedMatrix& w, const IntBlock& block, int32_t panel,
   for (int32_t p = 0; p < panels; ++p) {
     std::memset(block.acc + p * kAccStride, 0, sizeof(float) * kPanel * block.count);
   }
-  IntTileOf<Packed, kIntRows, kMin>(block.count, panels, groups, rows, 0, block.acc);
+  IntTiles<Packed, kMin>(groups, rows, block.count, panels, block.acc);
   for (int32_t p = 0; p < panels; ++p) {
     StoreRows(block.acc + p * kAccStride, block.count, panel + p * step, epilogue, out, out_stride);
   }
 }
 
-// At most kIntRows rows by the panels of the range, read as they are packed: as several streams
+// At most kFewIntRows rows by the panels of the range, read as they are packed: as several streams
 // when they are long enough for the memory to take notice, then as one.
 template <class Packed, bool kMin>
 void IntFewRows(const PackedMatrix& w, const IntBlock& block, const GemmEpilogue& epilogue,
                 float* out, int64_t out_stride) {
   constexpr size_t kLongStream = 16384;
   int32_t panel = block.panel_begin;
-  const int32_t streams = FewIntRowsPanels(block.count);
+  const int32_t streams = block.count <= kIntRows ? FewIntRowsPanels(block.count) : 1;
   const int32_t step = (block.panel_end - panel) / streams;
   if (streams > 1 && static_cast<size_t>(step) * w.panel_bytes >= kLongStream) {
     for (int32_t i = 0; i < step; ++i) {
@@ -260,7 +261,7 @@ void IntManyRows(const PackedMatrix& w, const IntBlock& block, const GemmEpilogu
       }
       IntTiles<Unpacked, kMin>(
           {block.unpacked, 0, kUnpackedGroup, Unpacked::kCodeBytes, true, first, count}, rows,
-          block.count, block.acc);
+          block.count, 1, block.acc);
     }
     StoreRows(block.acc, block.count, panel, epilogue, out, out_stride);
   }
@@ -283,7 +284,7 @@ void IntRowBlock(const PackedMatrix& w, const QuantizedRows& x, const GemmRange&
   block.wide = reinterpret_cast<int16_t*>(block.unpacked + kUnpackedBytes + 2 * CorrectionBytes(w));
   Corrections<Packed>(w, x, range.row_begin, block.count, block.zero_sum, block.scaled_sum);
   out += range.row_begin * out_stride;
-  if (block.count <= kIntRows) {
+  if (block.count <= kFewIntRows) {
     IntFewRows<Packed, kMin>(w, block, epilogue, out, out_stride);
   } else {
     IntManyRows<Unpacked, kMin>(w, block, epilogue, out, out_stride);

@@ -3,6 +3,7 @@
 // A fragment: included after vec-inl.h.
 
 constexpr int kIntRows = 4;
+constexpr int kFewIntRows = 16;
 constexpr int kResidentIntRows = 2;
 constexpr int kFloatRows = 6;
 constexpr int kFloatPanels = 1;

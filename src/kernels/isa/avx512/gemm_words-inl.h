@@ -3,6 +3,7 @@
 // A fragment: included after vec-inl.h.
 
 constexpr int kIntRows = 8;
+constexpr int kFewIntRows = 16;
 constexpr int kResidentIntRows = 8;
 constexpr int kFloatRows = 8;
 constexpr int kFloatPanels = 2;

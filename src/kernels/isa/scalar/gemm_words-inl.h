@@ -3,6 +3,7 @@
 // A fragment: included after vec-inl.h.
 
 constexpr int kIntRows = 1;
+constexpr int kFewIntRows = 4;
 constexpr int kResidentIntRows = 1;
 constexpr int kFloatRows = 4;
 constexpr int kFloatPanels = 1;
