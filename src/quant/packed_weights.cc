@@ -16,19 +16,18 @@ using kernels::PackedMatrix;
 using kernels::WeightCode;
 
 void StoreCodes(const Group (&groups)[kPanel], const PackedMatrix& w, std::byte* out) {
-  const auto byte_at = [&](int32_t chunk, int32_t output, int32_t i) -> std::byte& {
-    return out[(chunk * kPanel + output) * 4 + i];
-  };
-  for (int32_t j = 0; j < kPanel; ++j) {
-    const int8_t* codes = groups[j].codes;
-    if (w.code == WeightCode::kU4) {
-      for (int32_t c = 0; c < 4; ++c) {
-        for (int32_t i = 0; i < 4; ++i) {
-          byte_at(c, j, i) = static_cast<std::byte>(codes[4 * c + i] | codes[16 + 4 * c + i] << 4);
-        }
+  const bool halves = w.code == WeightCode::kU4;
+  const int32_t chunks = halves ? 4 : w.group / 4;
+  for (int32_t c = 0; c < chunks; ++c) {
+    for (int32_t j = 0; j < kPanel; ++j, out += 4) {
+      uint32_t four;
+      std::memcpy(&four, groups[j].codes + 4 * c, 4);
+      if (halves) {
+        uint32_t upper;
+        std::memcpy(&upper, groups[j].codes + 16 + 4 * c, 4);
+        four |= upper << 4;
       }
-    } else {
-      for (int32_t c = 0; c < w.group / 4; ++c) std::memcpy(&byte_at(c, j, 0), codes + 4 * c, 4);
+      std::memcpy(out, &four, 4);
     }
   }
 }

@@ -43,11 +43,13 @@ struct SuperBlock {
     const ScaleMin packed = LoadScaleMin(block + kScales, g);
     out->scale = LoadF16(block) * static_cast<float>(packed.scale);
     out->minimum = -(LoadF16(block + 2) * static_cast<float>(packed.minimum));
+    uint8_t bytes[32];
+    uint8_t high[32] = {};
+    std::memcpy(bytes, block + kCodes + g / 2 * 32, 32);
+    if constexpr (kBits == 5) std::memcpy(high, block + kHigh, 32);
     for (int32_t i = 0; i < 32; ++i) {
-      const int32_t byte = Load<uint8_t>(block + kCodes + g / 2 * 32 + i);
-      int32_t code = g % 2 == 0 ? byte & 15 : byte >> 4;
-      if constexpr (kBits == 5) code |= (Load<uint8_t>(block + kHigh + i) >> g & 1) << 4;
-      out->codes[i] = static_cast<int8_t>(code);
+      const int32_t low = bytes[i] >> (g % 2 * 4) & 15;
+      out->codes[i] = static_cast<int8_t>(kBits == 5 ? low | (high[i] >> g & 1) << 4 : low);
     }
   }
 
@@ -91,12 +93,14 @@ struct Q6K {
     // half of the byte for the first two quarters, and its upper bits from pair q of byte l.
     const int32_t half = g / 8;
     const int32_t quarter = g % 8 / 2;
+    const int32_t first = g % 2 * 16;
+    uint8_t bytes[16];
+    uint8_t high[16];
+    std::memcpy(bytes, block + half * 64 + quarter % 2 * 32 + first, 16);
+    std::memcpy(high, block + kHigh + half * 32 + first, 16);
     for (int32_t i = 0; i < 16; ++i) {
-      const int32_t l = g % 2 * 16 + i;
-      const int32_t byte = Load<uint8_t>(block + half * 64 + quarter % 2 * 32 + l);
-      const int32_t low = quarter < 2 ? byte & 15 : byte >> 4;
-      const int32_t high = Load<uint8_t>(block + kHigh + half * 32 + l) >> (2 * quarter) & 3;
-      out->codes[i] = static_cast<int8_t>((low | high << 4) - 32);
+      const int32_t low = bytes[i] >> (quarter / 2 * 4) & 15;
+      out->codes[i] = static_cast<int8_t>((low | (high[i] >> (2 * quarter) & 3) << 4) - 32);
     }
   }
 

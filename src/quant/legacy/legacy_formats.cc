@@ -24,12 +24,20 @@ struct Layout {
   static constexpr int32_t kBytes = kCodes + (kBits == 8 ? 32 : 16);
   static constexpr int32_t kZero = kMinimum || kBits == 8 ? 0 : 1 << (kBits - 1);
 
-  static int32_t Code(const std::byte* block, int32_t i) {
-    if constexpr (kBits == 8) return Load<int8_t>(block + kCodes + i);
-    const int32_t byte = Load<uint8_t>(block + kCodes + i % 16);
-    const int32_t low = i < 16 ? byte & 15 : byte >> 4;
-    if constexpr (kBits == 4) return low;
-    return low | static_cast<int32_t>(Load<uint32_t>(block + kHigh) >> i & 1) << 4;
+  // codes[i] = code i of a block, minus `shift`.
+  static void Codes(const std::byte* block, int32_t shift, int8_t* codes) {
+    if constexpr (kBits == 8) {
+      std::memcpy(codes, block + kCodes, kBlock);
+      return;
+    }
+    uint8_t bytes[16];
+    std::memcpy(bytes, block + kCodes, 16);
+    uint8_t fifth[kBlock] = {};
+    if constexpr (kBits == 5) SpreadBits(block + kHigh, kBlock, fifth);
+    for (int32_t i = 0; i < 16; ++i) {
+      codes[i] = static_cast<int8_t>(((bytes[i] & 15) | fifth[i] << 4) - shift);
+      codes[16 + i] = static_cast<int8_t>((bytes[i] >> 4 | fifth[16 + i] << 4) - shift);
+    }
   }
 
   static void Expand(const BlockRow& row, int64_t blocks, float* out) {
@@ -37,8 +45,10 @@ struct Layout {
     for (int64_t b = 0; b < blocks; ++b, data += kBytes, out += kBlock) {
       const float scale = LoadF16(data);
       const float minimum = kMinimum ? LoadF16(data + 2) : 0.0f;
+      int8_t codes[kBlock];
+      Codes(data, kZero, codes);
       for (int32_t i = 0; i < kBlock; ++i) {
-        const float value = scale * static_cast<float>(Code(data, i) - kZero);
+        const float value = scale * static_cast<float>(codes[i]);
         out[i] = kMinimum ? value + minimum : value;
       }
     }
@@ -50,9 +60,7 @@ struct Layout {
     const std::byte* block = row.plane[0] + int64_t{group} * kBytes;
     out->scale = LoadF16(block);
     out->minimum = kMinimum ? LoadF16(block + 2) : 0.0f;
-    for (int32_t i = 0; i < kBlock; ++i) {
-      out->codes[i] = static_cast<int8_t>(Code(block, i) - (kZero - kKernelZero));
-    }
+    Codes(block, kZero - kKernelZero, out->codes);
   }
 
   static constexpr Format Make(std::string_view name) {

@@ -72,16 +72,22 @@ struct Affine {
     return kShift == 0 ? c.bias : c.bias + static_cast<float>(kShift) * c.scale;
   }
 
-  // codes[i] = code i of the unit at `data`, minus kShift.
+  // codes[i] = code i of the unit at `data`, minus kShift. Every 8 codes are kBits whole bytes.
   template <class Code>
   static void Codes(const std::byte* data, Code* codes) {
-    std::byte bytes[kUnitBytes + 1];  // one more, so that any two bytes can be read
-    std::memcpy(bytes, data, kUnitBytes);
-    bytes[kUnitBytes] = std::byte{0};
-    for (int32_t i = 0; i < kUnit; ++i) {
-      const int32_t two = Load<uint16_t>(bytes + i * kBits / 8);
-      const int32_t code = two >> (i * kBits % 8) & ((1 << kBits) - 1);
-      codes[i] = static_cast<Code>(code - kShift);
+    if constexpr (kBits == 8) {
+      for (int32_t i = 0; i < kUnit; ++i) {
+        codes[i] = static_cast<Code>(std::to_integer<int32_t>(data[i]) - kShift);
+      }
+      return;
+    }
+    for (int32_t i = 0; i < kUnit; i += 8, data += kBits) {
+      uint64_t eight = 0;
+      std::memcpy(&eight, data, kBits);
+      for (int32_t j = 0; j < 8; ++j) {
+        const auto code = static_cast<int32_t>(eight >> (j * kBits) & ((1 << kBits) - 1));
+        codes[i + j] = static_cast<Code>(code - kShift);
+      }
     }
   }
 
