@@ -198,10 +198,24 @@ Result<std::vector<int32_t>> Checkpoint::HfEosTokenIds() const {
 }
 
 void Checkpoint::Advise(MappedFile::Advice advice) const {
-  if (gguf_) {
-    for (const MappedFile& part : gguf_->parts()) part.Advise(advice);
+  for (const MappedFile* file : files()) file->Advise(advice);
+}
+
+void Checkpoint::Advise(MappedFile::Advice advice, std::span<const std::byte> bytes) const {
+  for (const MappedFile* file : files()) {
+    const auto whole = file->bytes();
+    if (bytes.data() < whole.data() || bytes.data() >= whole.data() + whole.size()) continue;
+    file->Advise(advice, bytes.data() - whole.data(), bytes.size());
   }
-  for (const auto& shard : shards_) shard->map().Advise(advice);
+}
+
+std::vector<const MappedFile*> Checkpoint::files() const {
+  std::vector<const MappedFile*> files;
+  if (gguf_) {
+    for (const MappedFile& part : gguf_->parts()) files.push_back(&part);
+  }
+  for (const auto& shard : shards_) files.push_back(&shard->map());
+  return files;
 }
 
 }  // namespace lockstep

@@ -55,6 +55,10 @@ class Checkpoint {
 
   // Maps the advice onto every file.
   void Advise(MappedFile::Advice advice) const;
+  // The same for `bytes`, a part of a tensor of this checkpoint.
+  void Advise(MappedFile::Advice advice, std::span<const std::byte> bytes) const;
+  // The files that hold the tensors, in the order of the tensors.
+  std::vector<const MappedFile*> files() const;
 
  private:
   Checkpoint() = default;
