@@ -22,7 +22,7 @@ Result<std::vector<std::string>> ArchitectureNames(const Checkpoint& checkpoint)
 }  // namespace
 
 Result<std::unique_ptr<Model>> LoadModel(std::shared_ptr<const Checkpoint> checkpoint,
-                                         ComputeClass compute_class, ThreadPool* pool) {
+                                         const LoadOptions& options) {
   LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<std::string> names, ArchitectureNames(*checkpoint));
   const bool gguf = checkpoint->gguf() != nullptr;
   std::string wanted;
@@ -31,7 +31,7 @@ Result<std::unique_ptr<Model>> LoadModel(std::shared_ptr<const Checkpoint> check
     wanted += (wanted.empty() ? "" : ", ") + name;
     for (const Architecture& architecture : Architectures()) {
       if (name == (gguf ? architecture.gguf : architecture.hf)) {
-        return architecture.load(std::move(checkpoint), compute_class, pool);
+        return architecture.load(std::move(checkpoint), options);
       }
     }
   }

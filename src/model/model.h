@@ -27,6 +27,12 @@ enum class ComputeClass {
   kF32,   // all in f32, quantised weights expanded
 };
 
+struct LoadOptions {
+  ComputeClass compute_class = ComputeClass::kAuto;
+  ThreadPool* pool = nullptr;  // borrowed for the time of loading
+  std::string packed_cache;  // folder that keeps packed weights (load/packed_cache.h); empty: none
+};
+
 // The shape of one layer's cache.
 struct KvShape {
   int32_t kv_heads = 0;
@@ -67,6 +73,6 @@ class Model {
 
 // Loads `checkpoint`, whose architecture must be known. Errors name the file and the tensor or key.
 Result<std::unique_ptr<Model>> LoadModel(std::shared_ptr<const Checkpoint> checkpoint,
-                                         ComputeClass compute_class, ThreadPool* pool);
+                                         const LoadOptions& options);
 
 }  // namespace lockstep

@@ -2,69 +2,118 @@
 
 #include <fmt/format.h>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
+#include <filesystem>
 
-#include <algorithm>
-
+#include "base/log.h"
+#include "kernels/generic/gemm_layout.h"
 #include "model/layers/embedding.h"
-#include "quant/packed_weights.h"
+#include "model/load/chunked_hash.h"
 
 namespace lockstep {
 namespace {
 
-constexpr int32_t kPanelsPerItem = 16;
+uint64_t TensorBytesOf(const Checkpoint& checkpoint) {
+  uint64_t bytes = 0;
+  for (const TensorView& tensor : checkpoint.tensors()) bytes += tensor.data.size();
+  return bytes;
+}
 
-// How the tensor is stored, when it can be computed with.
-Result<const quant::Format*> FormatOf(const Checkpoint& checkpoint, const TensorView& tensor) {
-  const quant::Format* format = quant::FindFormat(DTypeName(tensor.dtype));
-  if (format == nullptr) {
-    return Unimplemented(fmt::format("{}: tensor {} is {}, which cannot be computed with",
-                                     checkpoint.path(), tensor.name, DTypeName(tensor.dtype)),
-                         tensor.name);
-  }
-  return format;
+// All that the bytes of a packed matrix depend on, but for the checkpoint and the class.
+std::string CacheKey(const std::string& name, const quant::Source& source) {
+  return fmt::format("{}|{}|{}x{}|{:x}", name, source.format->name, source.n, source.k,
+                     HashOf(std::as_bytes(source.rows)));
 }
 
 }  // namespace
 
-Result<const TensorView*> WeightLoader::Take(const std::string& name, std::vector<int64_t> shape) {
-  LOCKSTEP_ASSIGN_OR_RETURN(const TensorView* tensor, checkpoint_->Get(name));
-  if (tensor->shape != shape) {
-    return DataLoss(fmt::format("{}: tensor {} has the shape {}; expected {}", checkpoint_->path(),
-                                name, ShapeText(tensor->shape), ShapeText(shape)),
-                    name);
+WeightLoader::WeightLoader(std::shared_ptr<const Checkpoint> checkpoint, const LoadOptions& options)
+    : checkpoint_(std::move(checkpoint)),
+      options_(options),
+      progress_(checkpoint_->path(), TensorBytesOf(*checkpoint_)) {}
+
+Result<WeightLoader> WeightLoader::Create(std::shared_ptr<const Checkpoint> checkpoint,
+                                          const LoadOptions& options) {
+  WeightLoader loader(std::move(checkpoint), options);
+  LOCKSTEP_ASSIGN_OR_RETURN(loader.storage_, StorageOf(*loader.checkpoint_));
+  if (!options.packed_cache.empty()) loader.OpenCache();
+  return loader;
+}
+
+void WeightLoader::OpenCache() {
+  const CheckpointIdentity identity = IdentityOf(*checkpoint_, f32() ? "f32" : "native");
+  const std::string path = PackedCachePath(options_.packed_cache, identity);
+  auto opened = PackedCache::Open(path, identity, options_.pool);
+  if (opened.ok()) {
+    cache_ = std::move(*opened);
+    LogInfo("packed weights are mapped from {}", path);
+    return;
   }
-  if (used_.insert(name).second) {
-    hash_ = XXH3_64bits_withSeed(tensor->data.data(), tensor->data.size(), hash_);
+  if (opened.status().code() != StatusCode::kNotFound) {
+    LogInfo("{}; packing anew", opened.status().message());
   }
-  return tensor;
+  std::error_code ignored;  // the writer says what is wrong with the folder
+  std::filesystem::create_directories(options_.packed_cache, ignored);
+  auto writer = PackedCacheWriter::Create(path, identity);
+  if (!writer.ok()) return LoseCache(writer.status());
+  writer_ = std::move(*writer);
+}
+
+void WeightLoader::LoseCache(const Status& status) {
+  LogWarning("packed weights are not kept: {}", status.message());
+  writer_ = nullptr;
+}
+
+std::optional<uint64_t>& WeightLoader::Use(const TensorView& tensor) {
+  const auto [at, is_new] = used_index_.emplace(&tensor, used_.size());
+  if (is_new) {
+    used_.push_back({&tensor, cache_ ? cache_->TensorHash(tensor.name) : std::nullopt});
+  }
+  return used_[at->second].hash;
+}
+
+const kernels::PackedMatrix* WeightLoader::FindPacked(const std::string& key,
+                                                      const StoredMatrix& stored) const {
+  if (cache_ == nullptr) return nullptr;
+  const kernels::PackedMatrix* found = cache_->Find(key);
+  const quant::Source& source = stored.source;
+  const bool integer = source.format->integer() && !f32();
+  const bool same = found != nullptr && found->n == source.n && found->k == source.k &&
+                    kernels::IsIntegerCode(found->code) == integer;
+  return same ? found : nullptr;
+}
+
+Result<kernels::PackedMatrix> WeightLoader::Pack(const std::string& key,
+                                                 const StoredMatrix& stored) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const PackResult packed, PackMatrix(stored, f32(), context()));
+  for (size_t i = 0; i < stored.tensors.size(); ++i) Use(*stored.tensors[i]) = packed.hashes[i];
+  if (writer_ != nullptr) {
+    const Status kept = writer_->Add(key, packed.weights.matrix(), options_.pool);
+    if (!kept.ok()) LoseCache(kept);
+  }
+  return packed.weights.matrix();
 }
 
 Result<Linear> WeightLoader::LoadLinear(const std::string& name, int32_t n, int32_t k,
                                         const LinearOptions& options) {
-  LOCKSTEP_ASSIGN_OR_RETURN(const TensorView* tensor, Take(name, {n, k}));
-  LOCKSTEP_ASSIGN_OR_RETURN(const quant::Format* format, FormatOf(*checkpoint_, *tensor));
-  if (compute_class_ == ComputeClass::kInt8 && !format->integer()) {
+  LOCKSTEP_ASSIGN_OR_RETURN(StoredMatrix stored, storage_->Find(*checkpoint_, name, n, k));
+  stored.source.rows = options.rows;
+  if (options_.compute_class == ComputeClass::kInt8 && !stored.source.format->integer()) {
     return FailedPrecondition(
         fmt::format("{}: tensor {} is {}; --compute int8 needs quantised weights",
-                    checkpoint_->path(), name, format->name),
+                    checkpoint_->path(), name, stored.source.format->name),
         name);
   }
-  const bool f32 = compute_class_ == ComputeClass::kF32;
-  const quant::Source source{format, {{tensor->data.data()}}, n, k, options.rows};
-  LOCKSTEP_ASSIGN_OR_RETURN(quant::PackedWeights packed,
-                            quant::PackedWeights::Allocate(source, f32, memory_.get()));
-  const int32_t panels = packed.matrix().panels();
-  pool_.BeginStep();
-  pool_.ParallelFor((panels + kPanelsPerItem - 1) / kPanelsPerItem, [&](int32_t item, int32_t) {
-    packed.PackPanels(source, item * kPanelsPerItem, std::min(panels, (item + 1) * kPanelsPerItem));
-  });
-  pool_.EndStep();
+  for (const TensorView* tensor : stored.tensors) Use(*tensor);
 
   Linear linear;
-  linear.matrix = packed.matrix();
-  linear.memory = memory_;
+  const std::string key = CacheKey(name, stored.source);
+  if (const kernels::PackedMatrix* found = FindPacked(key, stored)) {
+    linear.matrix = *found;
+    linear.memory = cache_;
+  } else {
+    LOCKSTEP_ASSIGN_OR_RETURN(linear.matrix, Pack(key, stored));
+    linear.memory = memory_;
+  }
   if (!options.bias.empty() && (options.needs_bias || Has(options.bias))) {
     LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<float> bias, LoadVector(options.bias, n));
     linear.bias.assign(PaddedOutputs(n), 0.0f);
@@ -77,28 +126,37 @@ Result<Linear> WeightLoader::LoadLinear(const std::string& name, int32_t n, int3
 }
 
 Result<std::vector<float>> WeightLoader::LoadVector(const std::string& name, int32_t n) {
-  LOCKSTEP_ASSIGN_OR_RETURN(const TensorView* tensor, Take(name, {n}));
-  LOCKSTEP_ASSIGN_OR_RETURN(const quant::Format* format, FormatOf(*checkpoint_, *tensor));
+  LOCKSTEP_ASSIGN_OR_RETURN(const StoredMatrix stored, FindVector(*checkpoint_, name, n));
+  Use(*stored.tensors.front());
   std::vector<float> values(n);
-  quant::ExpandRow({format, {{tensor->data.data()}}, 1, n, {}}, 0, values.data());
+  quant::ExpandRow(stored.source, 0, values.data());
   return values;
 }
 
 Result<Embedding> WeightLoader::LoadEmbedding(const std::string& name, int32_t vocab_size,
                                               int32_t d_model) {
-  LOCKSTEP_ASSIGN_OR_RETURN(const TensorView* tensor, Take(name, {vocab_size, d_model}));
-  LOCKSTEP_ASSIGN_OR_RETURN(const quant::Format* format, FormatOf(*checkpoint_, *tensor));
-  return Embedding(checkpoint_, {format, {{tensor->data.data()}}, vocab_size, d_model, {}});
+  LOCKSTEP_ASSIGN_OR_RETURN(const StoredMatrix stored,
+                            storage_->Find(*checkpoint_, name, vocab_size, d_model));
+  for (const TensorView* tensor : stored.tensors) Use(*tensor);
+  return Embedding(checkpoint_, stored.source);
 }
 
-Status WeightLoader::CheckAllUsed() const {
+Status WeightLoader::Finish() {
+  for (Used& used : used_) {
+    if (!used.hash) used.hash = HashTensor(*used.tensor, context());
+    hash_ = MixHash(hash_, *used.hash);
+    if (writer_ != nullptr) writer_->AddTensorHash(used.tensor->name, *used.hash);
+  }
   for (const TensorView& tensor : checkpoint_->tensors()) {
-    if (!used_.contains(tensor.name)) {
+    if (!used_index_.contains(&tensor) && !ignored_.contains(tensor.name)) {
       return Unimplemented(fmt::format("{}: tensor {} has no place in this architecture",
                                        checkpoint_->path(), tensor.name),
                            tensor.name);
     }
   }
+  if (writer_ == nullptr) return OkStatus();
+  const Status kept = writer_->Commit();
+  if (!kept.ok()) LoseCache(kept);
   return OkStatus();
 }
 

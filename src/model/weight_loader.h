@@ -2,19 +2,28 @@
 // f32 vectors, the embedding. Checks every shape, and in the end that no tensor was left over: a
 // weight that the forward pass ignores would change the model's answers without a sign.
 //
+// Matrices come packed from the packed cache where there is one, else they are packed here and
+// kept in it for the next time.
+//
 // Not thread-safe; one loading at a time. Errors name the file and the tensor.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
 #include "base/status.h"
 #include "core/types.h"
 #include "model/layers/linear.h"
+#include "model/load/load_progress.h"
+#include "model/load/matrix_packer.h"
+#include "model/load/matrix_storage.h"
+#include "model/load/packed_cache.h"
 #include "model/model.h"
 #include "platform/buffer.h"
 
@@ -24,9 +33,8 @@ class Embedding;
 
 class WeightLoader {
  public:
-  WeightLoader(std::shared_ptr<const Checkpoint> checkpoint, ComputeClass compute_class,
-               ThreadPool* pool)
-      : checkpoint_(std::move(checkpoint)), compute_class_(compute_class), pool_(*pool) {}
+  static Result<WeightLoader> Create(std::shared_ptr<const Checkpoint> checkpoint,
+                                     const LoadOptions& options);
 
   // `rows`, when not empty: row n of the result is row rows[n] of the tensor (and of the bias).
   // `bias`: the bias tensor's name, used when the checkpoint has it; an error when `needs_bias` and
@@ -42,26 +50,47 @@ class WeightLoader {
   Result<Embedding> LoadEmbedding(const std::string& name, int32_t vocab_size, int32_t d_model);
 
   // A tensor that the model needs not load (a table it computes itself).
-  void Ignore(std::string_view name) { used_.insert(std::string(name)); }
+  void Ignore(std::string_view name) { ignored_.insert(std::string(name)); }
   bool Has(std::string_view name) const { return checkpoint_->Find(name) != nullptr; }
 
-  // An error naming the first tensor that nothing used.
-  Status CheckAllUsed() const;
+  // Ends the loading. An error names the first tensor that nothing used.
+  Status Finish();
 
   int64_t packed_bytes() const { return packed_bytes_; }
-  uint64_t hash() const { return hash_; }  // over what was loaded, in order
   bool integer_products() const { return integer_products_; }
+  uint64_t hash() const { return hash_; }            // over what was loaded, in order; after Finish
+  bool mapped() const { return cache_ != nullptr; }  // a packed cache was found
 
  private:
-  // The tensor, after checking its shape; marks it used and mixes its bytes into the hash.
-  Result<const TensorView*> Take(const std::string& name, std::vector<int64_t> shape);
+  WeightLoader(std::shared_ptr<const Checkpoint> checkpoint, const LoadOptions& options);
+
+  bool f32() const { return options_.compute_class == ComputeClass::kF32; }
+  PackContext context() { return {checkpoint_.get(), options_.pool, memory_.get(), &progress_}; }
+  void OpenCache();
+  // The matrix from the cache; null when it is not there.
+  const kernels::PackedMatrix* FindPacked(const std::string& key, const StoredMatrix& stored) const;
+  Result<kernels::PackedMatrix> Pack(const std::string& key, const StoredMatrix& stored);
+  // Gives up the cache that is being written, saying so.
+  void LoseCache(const Status& status);
+  // The tensor's hash, where it is known by now.
+  std::optional<uint64_t>& Use(const TensorView& tensor);
+
+  struct Used {
+    const TensorView* tensor;
+    std::optional<uint64_t> hash;
+  };
 
   std::shared_ptr<const Checkpoint> checkpoint_;
-  ComputeClass compute_class_;
-  ThreadPool& pool_;
+  LoadOptions options_;
+  LoadProgress progress_;
+  std::unique_ptr<MatrixStorage> storage_;
   // One for all matrices: those of a small model are smaller than a huge page.
   std::shared_ptr<Arena> memory_ = std::make_shared<Arena>();
-  std::unordered_set<std::string> used_;
+  std::shared_ptr<const PackedCache> cache_;   // null: none was found
+  std::unique_ptr<PackedCacheWriter> writer_;  // null: none is to be written
+  std::unordered_set<std::string> ignored_;
+  std::vector<Used> used_;  // in the order of first use
+  std::unordered_map<const TensorView*, size_t> used_index_;
   int64_t packed_bytes_ = 0;
   uint64_t hash_ = 0;
   bool integer_products_ = false;

@@ -74,6 +74,7 @@ Result<std::unique_ptr<Executor>> MakeExecutor(const ModelOptions& options,
                          : options.compute == "f32" ? "f32"
                                                     : "bf16";
   cpu.kv = kv == "f32" ? kernels::KvCodec::kF32 : kernels::KvCodec::kBF16;
+  cpu.packed_cache = options.packed_cache;
   cpu.max_context = options.context;
   cpu.max_step_tokens = StepTokens(options);
   cpu.max_step_rows = options.max_rows;

@@ -25,6 +25,11 @@ void AddModelOptions(CLI::App* command, bool positional, ModelOptions* options) 
       ->envname("LOCKSTEP_KV")
       ->check(CLI::IsMember({"bf16", "f32"}));
   command
+      ->add_option("--packed-cache", options->packed_cache,
+                   "Keep packed weights in this folder and map them at the next start")
+      ->envname("LOCKSTEP_PACKED_CACHE")
+      ->type_name("DIR");
+  command
       ->add_option("--step-tokens", options->step_tokens,
                    "Tokens of one step: running rows first, then pieces of waiting prompts")
       ->envname("LOCKSTEP_STEP_TOKENS")

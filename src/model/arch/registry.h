@@ -13,7 +13,7 @@ struct Architecture {
   std::string_view gguf;  // general.architecture
   std::string_view hf;    // the entry of "architectures" in config.json
   Result<std::unique_ptr<Model>> (*load)(std::shared_ptr<const Checkpoint> checkpoint,
-                                         ComputeClass compute_class, ThreadPool* pool);
+                                         const LoadOptions& options);
 };
 
 std::span<const Architecture> Architectures();

@@ -44,9 +44,9 @@ void LlamaModel::Logits(const Batch& batch, int32_t begin, int32_t count, Comput
 }
 
 Result<std::unique_ptr<Model>> LlamaModel::Load(std::shared_ptr<const Checkpoint> checkpoint,
-                                                ComputeClass compute_class, ThreadPool* pool) {
+                                                const LoadOptions& options) {
   LOCKSTEP_ASSIGN_OR_RETURN(Config config, ReadConfig(*checkpoint));
-  WeightLoader loader(checkpoint, compute_class, pool);
+  LOCKSTEP_ASSIGN_OR_RETURN(WeightLoader loader, WeightLoader::Create(checkpoint, options));
   LOCKSTEP_ASSIGN_OR_RETURN(Weights weights, LoadWeights(config, *checkpoint, &loader));
   std::unique_ptr<LlamaModel> model(new LlamaModel(std::move(config), std::move(weights)));
   const Config& c = model->config_;

@@ -44,7 +44,7 @@ Result<Weights> LoadWeights(const Config& config, const Checkpoint& checkpoint,
 class LlamaModel : public Model {
  public:
   static Result<std::unique_ptr<Model>> Load(std::shared_ptr<const Checkpoint> checkpoint,
-                                             ComputeClass compute_class, ThreadPool* pool);
+                                             const LoadOptions& options);
 
   const ModelInfo& info() const override { return info_; }
   Status Prepare(const BatchLimits& limits, Compute* compute) override;

@@ -111,7 +111,7 @@ Result<Weights> LoadWeights(const Config& c, const Checkpoint& checkpoint, Weigh
     LOCKSTEP_ASSIGN_OR_RETURN(w.head, linear(names.head, c.vocab_size, c.d_model, false));
   }
   loader->Ignore("rope_freqs.weight");  // read with the configuration
-  LOCKSTEP_RETURN_IF_ERROR(loader->CheckAllUsed());
+  LOCKSTEP_RETURN_IF_ERROR(loader->Finish());
   return w;
 }
 
