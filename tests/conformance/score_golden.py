@@ -92,7 +92,8 @@ def load(path):
     return meta, sequences
 
 
-def _terms(log_p, log_q):
+def terms(log_p, log_q):
+    """g(q / p) of the identity above."""
     ratio = log_q - log_p
     return np.expm1(ratio) - ratio
 
@@ -114,8 +115,8 @@ def divergence(sequence, ours):
             return np.array([known.get(t, min(lowest, p)) for t, p in zip(ids.tolist(), log_p)])
 
         top, tail = sequence.top_logprobs[i], sequence.tail_logprobs[i]
-        exact = np.exp(top) * _terms(top, log_q(sequence.top_ids[i], top))
-        drawn = _terms(tail, log_q(sequence.tail_ids[i], tail))
+        exact = np.exp(top) * terms(top, log_q(sequence.top_ids[i], top))
+        drawn = terms(tail, log_q(sequence.tail_ids[i], tail))
         kl[i] = exact.sum() + sequence.tail_mass[i] * drawn.mean()
         best[i] = row[0][0] == sequence.top_ids[i][0]
     return kl, best

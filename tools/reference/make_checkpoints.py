@@ -1,9 +1,12 @@
-"""Writes tests/conformance/checkpoints/: tiny random llamas as folders and as GGUF files.
+"""Writes tests/conformance/checkpoints/: tiny random llamas as folders, as GGUF files and as mlx-lm
+converts the folders.
 
 Deterministic: the same packages (requirements.txt) give the same bytes.
 """
 
 import json
+import shutil
+import tempfile
 from pathlib import Path
 
 import gguf
@@ -18,6 +21,7 @@ ROOT = Path(__file__).resolve().parents[2] / "tests" / "conformance"
 OUT = ROOT / "checkpoints"
 SPECIALS = ["<|begin|>", "<|end|>", "<|pad|>"]
 MAX_POSITIONS = 512
+FILE_TYPES = {"F32": "ALL_F32", "Q4_K": "MOSTLY_Q4_K_M", "Q5_K": "MOSTLY_Q5_K_M"}
 
 
 def train_tokenizer(vocab):
@@ -94,8 +98,8 @@ def config_of(tiny):
     return config
 
 
-def write_folder(tiny):
-    folder = OUT / tiny.name
+def write_folder(tiny, out=OUT):
+    folder = out / tiny.name
     folder.mkdir(parents=True, exist_ok=True)
     write_json(folder / "config.json", config_of(tiny))
     write_json(folder / "generation_config.json", {"bos_token_id": 0, "eos_token_id": 1})
@@ -128,6 +132,57 @@ def write_folder(tiny):
         folder / "model.safetensors.index.json",
         {"metadata": {"total_size": total}, "weight_map": dict(sorted(shard_of.items()))},
     )
+
+
+def write_mlx(tiny):
+    """The folder as `mlx_lm.convert` writes it."""
+    import mlx.core as mx
+    import mlx_lm
+
+    mx.set_default_device(mx.cpu)
+
+    def scheme(path, module):
+        for ending, wanted in tiny.modules.items():
+            if path.endswith(ending):
+                return dict(zip(("bits", "group_size"), wanted)) if wanted else False
+        return True
+
+    with tempfile.TemporaryDirectory() as folder:
+        folder = Path(folder)
+        write_folder(tiny, folder)
+        bits, group = tiny.quantized
+        mlx_lm.convert(
+            str(folder / tiny.name), str(folder / "mlx"), quantize=True, q_bits=bits,
+            q_group_size=group, quant_predicate=scheme if tiny.modules else None,
+        )
+        target = OUT / tiny.name
+        target.mkdir(parents=True, exist_ok=True)
+        for file in ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"):
+            shutil.copyfile(folder / "mlx" / file, target / file)
+
+
+def random_q4_k(name, rows, cols, std, fifth_bits=False):
+    """Random Q4_K or Q5_K blocks (the package only decodes them), values about 0 and of about the
+    given std."""
+    random = tiny_models.rng(name, "q5_k" if fifth_bits else "q4_k")
+    blocks = rows * cols // 256
+    scale = random.integers(32, 64, (blocks, 8))
+    minimum = scale  # with dmin = d * mean code, every group is about 0
+    packed = np.zeros((blocks, 12), np.uint8)
+    packed[:, 0:4] = scale[:, :4] | (scale[:, 4:] >> 4) << 6
+    packed[:, 4:8] = minimum[:, :4] | (minimum[:, 4:] >> 4) << 6
+    packed[:, 8:12] = (scale[:, 4:] & 15) | (minimum[:, 4:] & 15) << 4
+    codes = 32 if fifth_bits else 16
+    # Codes are uniform (std codes / sqrt 12), scales have an rms of about 48.
+    d = random.uniform(0.8, 1.2, (blocks, 1)) * std / (codes / np.sqrt(12) * 48)
+    constants = np.concatenate([d, d * (codes - 1) / 2], axis=1).astype(np.float16)
+    body = random.integers(0, 256, (blocks, 160 if fifth_bits else 128), dtype=np.uint8)
+    raw = np.concatenate([constants.view(np.uint8), packed, body], axis=1)
+    return raw.reshape(rows, -1)
+
+
+def random_q5_k(name, rows, cols, std):
+    return random_q4_k(name, rows, cols, std, fifth_bits=True)
 
 
 def random_q6_k(name, rows, cols, std):
@@ -201,7 +256,7 @@ def write_gguf(tiny):
         writer.add_value_length(tiny.head_dim)
     writer.add_layer_norm_rms_eps(tiny.eps)
     writer.add_vocab_size(tiny.vocab)
-    writer.add_file_type(gguf.LlamaFileType[f"MOSTLY_{tiny.dtype}"])
+    writer.add_file_type(gguf.LlamaFileType[FILE_TYPES.get(tiny.dtype, f"MOSTLY_{tiny.dtype}")])
     writer.add_quantization_version(gguf.GGML_QUANT_VERSION)
     if tiny.rope_scaling.get("rope_type") == "linear":
         writer.add_rope_scaling_type(gguf.RopeScalingType.LINEAR)
@@ -219,9 +274,11 @@ def write_gguf(tiny):
             writer.add_tensor(mine, array)
             continue
         kind = mine.split(".")[-2]
-        dtype = gguf.GGMLQuantizationType[tiny.types.get(kind, tiny.dtype)]
-        if dtype == gguf.GGMLQuantizationType.Q6_K:
-            raw = random_q6_k(f"{tiny.name}/{mine}", *array.shape, array.std())
+        name = tiny.types.get(".".join(mine.split(".")[-3:-1]), tiny.types.get(kind, tiny.dtype))
+        dtype = gguf.GGMLQuantizationType[name]
+        random_blocks = {"Q4_K": random_q4_k, "Q5_K": random_q5_k, "Q6_K": random_q6_k}.get(name)
+        if random_blocks:
+            raw = random_blocks(f"{tiny.name}/{mine}", *array.shape, array.std())
         else:
             raw = gguf.quants.quantize(np.ascontiguousarray(array), dtype)
         writer.add_tensor(mine, raw, raw_dtype=dtype)
@@ -237,6 +294,8 @@ def main():
         write_folder(tiny)
     for tiny in tiny_models.GGUFS:
         write_gguf(tiny)
+    for tiny in tiny_models.MLX:
+        write_mlx(tiny)
     print("wrote", OUT)
 
 

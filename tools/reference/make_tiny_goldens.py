@@ -1,7 +1,10 @@
 """Writes tests/conformance/goldens/tiny-*.json for the tiny checkpoints.
 
 Folders: transformers and mlx-lm, which must agree with each other far within the test's tolerance.
-GGUF files: transformers on the tensors as the gguf package dequantises them.
+Folders in MLX's formats: mlx-lm's own quantised layers, and transformers on the tensors as mlx
+dequantises them. GGUF files: transformers on the tensors as the gguf package dequantises them.
+
+Names as arguments: those alone.
 """
 
 import json
@@ -55,14 +58,20 @@ def golden(tiny, runs, packages):
 
 
 def main():
-    for tiny in tiny_models.FOLDERS:
+    wanted = lambda models: [m for m in models if not sys.argv[1:] or m.name in sys.argv[1:]]
+    for tiny in wanted(tiny_models.FOLDERS):
         folder = paths.CHECKPOINTS / tiny.name
         runs = {
             "transformers": witnesses.transformers_folder(folder),
             "mlx_lm": witnesses.mlx_lm_folder(folder),
         }
         golden(tiny, runs, ["transformers", "torch", "mlx", "mlx-lm"])
-    for tiny in tiny_models.GGUFS:
+    for tiny in wanted(tiny_models.MLX):
+        folder = paths.CHECKPOINTS / tiny.name
+        mlx_lm, tensors = witnesses.mlx_lm_quantized_folder(folder)
+        runs = {"transformers": witnesses.transformers_tensors(folder, tensors), "mlx_lm": mlx_lm}
+        golden(tiny, runs, ["transformers", "torch", "mlx", "mlx-lm"])
+    for tiny in wanted(tiny_models.GGUFS):
         path = paths.CHECKPOINTS / f"{tiny.name}.gguf"
         golden(tiny, {"transformers": witnesses.transformers_gguf(path)},
                ["transformers", "torch", "gguf"])

@@ -24,6 +24,9 @@ class Tiny:
     shards: int = 1
     new_rope_keys: bool = False  # config.json says rope_parameters instead of rope_scaling
     types: dict = field(default_factory=dict)  # GGUF: tensor kind -> type, where not dtype
+    # MLX: (bits, group) of all matrices, and of those whose name ends so; None: not quantised
+    quantized: tuple = ()
+    modules: dict = field(default_factory=dict)
 
 
 LLAMA3 = {
@@ -50,6 +53,25 @@ GGUFS = [
          types={"token_embd": "Q8_0"}),
     Tiny("tiny-llama-q4_0-q6_k", 256, 1, 2, 1, 64, 256, 288, False, "Q4_0",
          types={"output": "Q6_K", "attn_v": "Q6_K", "ffn_down": "Q6_K"}),
+    Tiny("tiny-llama-q5_0-q5_1", 64, 1, 4, 2, 16, 96, 320, True, "Q5_0", 100000.0,
+         types={"attn_v": "Q5_1", "ffn_down": "Q5_1", "token_embd": "Q8_0"}),
+    # What llama.cpp calls Q4_K_M and Q5_K_M: the wider type for half of attn_v and ffn_down (here
+    # the first layer's) and for the head.
+    Tiny("tiny-llama-q4_k_m", 256, 2, 4, 2, 64, 256, 288, True, "Q4_K",
+         types={"token_embd": "Q6_K", "0.attn_v": "Q6_K", "0.ffn_down": "Q6_K"}),
+    Tiny("tiny-llama-q5_k_m", 256, 1, 4, 2, 64, 256, 288, False, "Q5_K", 100000.0,
+         types={"output": "Q6_K", "attn_v": "Q6_K", "token_embd": "Q5_K", "attn_k": "Q4_K"}),
+    Tiny("tiny-llama-gguf-f32", 64, 1, 4, 2, 16, 96, 320, False, "F32", 10000.0, bias=True),
+]
+MLX = [
+    Tiny("tiny-llama-mlx-4-g64", 128, 2, 4, 2, 32, 192, 320, True, "BF16", quantized=(4, 64)),
+    Tiny("tiny-llama-mlx-8-g32", 64, 2, 4, 2, 16, 96, 320, False, "F16", 500000.0, LLAMA3,
+         quantized=(8, 32)),
+    Tiny("tiny-llama-mlx-3-6-g128", 128, 2, 4, 2, 32, 256, 320, True, "BF16", 100000.0,
+         quantized=(3, 128), modules={"embed_tokens": (6, 128), "down_proj": (6, 64)}),
+    Tiny("tiny-llama-mlx-mixed", 128, 2, 4, 2, 32, 192, 320, False, "F32", quantized=(5, 32),
+         modules={"v_proj": (8, 64), "layers.1.mlp.gate_proj": (2, 32), "o_proj": None,
+                  "lm_head": None}),
 ]
 
 

@@ -72,6 +72,45 @@ def _classic_rope(config):
     return config
 
 
+def mlx_lm_quantized_folder(folder):
+    """A folder that mlx-lm has quantised, computed as mlx-lm does, all that is float in float32.
+
+    Returns the callable, and the matrices as mlx expands them, for a second implementation.
+    """
+    import mlx.core as mx
+    from mlx.utils import tree_flatten
+    from mlx_lm.utils import dequantize_model, load_model
+
+    mx.set_default_device(mx.cpu)
+
+    def widened():
+        model, _ = load_model(Path(folder), lazy=True)
+        model.set_dtype(mx.float32)
+        return model
+
+    model = widened()
+    expanded = dict(tree_flatten(dequantize_model(widened()).parameters()))
+    tensors = {name: np.array(array.astype(mx.float32)) for name, array in expanded.items()}
+    return lambda ids: log_softmax(np.array(model(mx.array([ids]))[0])), tensors
+
+
+def transformers_tensors(folder, tensors):
+    """The configuration of a folder with these float32 tensors -> callable(ids)."""
+    import torch
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    config = json.loads((Path(folder) / "config.json").read_text())
+    for key in ("quantization", "quantization_config", "architectures", "model_type"):
+        config.pop(key, None)
+    model = LlamaForCausalLM(LlamaConfig(**config, attn_implementation="eager")).float().eval()
+    state = {name: torch.from_numpy(array.copy()) for name, array in tensors.items()}
+    missing, unexpected = model.load_state_dict(state, strict=False)
+    allowed = {"lm_head.weight"} if config["tie_word_embeddings"] else set()
+    if unexpected or not set(missing) <= allowed:
+        raise ValueError(f"{folder}: missing {missing}, unexpected {unexpected}")
+    return lambda ids: log_softmax(_torch_logits(model, ids))
+
+
 def mlx_lm_folder(folder):
     """A checkpoint folder, weights widened to float32 -> callable(ids)."""
     import mlx.core as mx
