@@ -219,12 +219,30 @@ TEST_F(ChatRequestTest, C06_EmptyStopsAreAbsent) {
   for (const char* fields : {R"("stop":null)", R"("stop":[])", R"("stop":"")", R"("stop":[""])"}) {
     EXPECT_TRUE(Accepted(CallWith(fields)).stop.empty()) << fields;
   }
-  EXPECT_EQ(Accepted(CallWith(R"("stop":"x")")).stop, std::vector<std::string>({"x"}));
-  EXPECT_EQ(Accepted(CallWith(R"("stop":["x","y"])")).stop, std::vector<std::string>({"x", "y"}));
+  EXPECT_EQ(Accepted(CallWith(R"("stop":"x")")).stop.strings(), std::vector<std::string>({"x"}));
+  EXPECT_EQ(Accepted(CallWith(R"("stop":["x","y"])")).stop.strings(),
+            std::vector<std::string>({"x", "y"}));
   std::string many = R"("stop":["a")";
   for (int i = 0; i < 15; ++i) many += ",\"a\"";
-  EXPECT_EQ(Accepted(CallWith(many + "]")).stop.size(), 16u);
+  EXPECT_EQ(Accepted(CallWith(many + "]")).stop.strings().size(), 16u);
   EXPECT_EQ(Param(CallWith(many + ",\"a\"]")), "stop");
+}
+
+TEST_F(ChatRequestTest, StopStringsAreBoundedAndMadeOnce) {
+  const auto stops = [](int count, size_t bytes) {
+    std::string field = R"("n":3,"stop":[)";
+    for (int i = 0; i < count; ++i) field += (i > 0 ? ",\"" : "\"") + std::string(bytes, 'a') + '"';
+    return field + "]";
+  };
+  ApiResult result = CallWith(stops(4, 4096));
+  const auto& requests = std::get<GenerationJob>(result).requests;
+  ASSERT_EQ(requests.size(), 3u);
+  EXPECT_EQ(requests[0].stop.strings().size(), 4u);
+  for (const auto& request : requests) {
+    EXPECT_EQ(&request.stop.strings(), &requests[0].stop.strings());
+  }
+  EXPECT_EQ(Param(CallWith(stops(1, 4097))), "stop");
+  EXPECT_EQ(Param(CallWith(stops(5, 4096))), "stop");
 }
 
 TEST_F(ChatRequestTest, LogitBiasIsSorted) {

@@ -87,7 +87,7 @@ Status ReadLogitBias(const Json& body, int32_t vocab_size, SamplingParams* sampl
   return OkStatus();
 }
 
-Status ReadStop(const Json& body, std::vector<std::string>* stop) {
+Status ReadStop(const Json& body, StopStrings* stop) {
   const Json* value = FindField(body, "stop");
   if (value == nullptr) return OkStatus();
   std::vector<std::string> all;
@@ -106,13 +106,21 @@ Status ReadStop(const Json& body, std::vector<std::string>* stop) {
     return InvalidArgument(fmt::format("'stop' may hold at most {} strings", kMaxStopStrings),
                            "stop");
   }
-  for (std::string& text : all) {
+  size_t total = 0;
+  for (const std::string& text : all) {
     if (text.size() > kMaxStopBytes) {
       return InvalidArgument(
           fmt::format("a 'stop' string may have at most {} bytes", kMaxStopBytes), "stop");
     }
-    if (!text.empty()) stop->push_back(std::move(text));
+    total += text.size();
   }
+  if (total > kMaxStopTotalBytes) {
+    return InvalidArgument(
+        fmt::format("all 'stop' strings together may have at most {} bytes", kMaxStopTotalBytes),
+        "stop");
+  }
+  // Once, here, for all choices of the request.
+  *stop = StopStrings(std::move(all));
   return OkStatus();
 }
 

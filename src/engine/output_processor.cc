@@ -31,7 +31,6 @@ OutputProcessor::OutputProcessor(const GenerationRequest& request, int32_t max_t
       // The answer goes on after the prompt, so that its first space is its own.
       detokenizer_(tokenizer_, {.skip_special = request.skip_special_tokens, .continuation = true}),
       matcher_(request.stop),
-      stop_(request.stop),
       eos_ids_(request.ignore_eos ? std::vector<TokenId>() : Sorted(eos_ids)),
       stop_ids_(Sorted(request.stop_token_ids)),
       banned_(Union(eos_ids_, stop_ids_)),
@@ -76,6 +75,13 @@ void OutputProcessor::Finish(FinishReason reason, Status status, GenerationEvent
   event->end->status = std::move(status);
 }
 
+void OutputProcessor::Abandon(FinishReason reason, Status status, GenerationEvent* event) const {
+  GenerationEnd& end = event->end.emplace();
+  end.reason = reason;
+  end.status = std::move(status);
+  end.usage = usage_;
+}
+
 void OutputProcessor::PushText(const std::string& piece, GenerationEvent* event) {
   if (usage_.completion_tokens <= min_tokens_) {
     event->text += piece;
@@ -93,7 +99,7 @@ void OutputProcessor::End(FinishReason reason, GenerationEvent* event) {
   end.reason = reason;
   if (matcher_.matched()) {
     end.reason = FinishReason::kStop;
-    end.stop = stop_[matcher_.matched_index()];
+    end.stop = matcher_.matched_string();
   }
   end.usage = usage_;
 }

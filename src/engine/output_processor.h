@@ -46,6 +46,9 @@ class OutputProcessor {
   // Ends the answer for a reason of the engine's; text held back is given out.
   void Finish(FinishReason reason, Status status, GenerationEvent* event);
 
+  // The same without the text held back, and without an allocation: for when memory is short.
+  void Abandon(FinishReason reason, Status status, GenerationEvent* event) const;
+
  private:
   void PushText(const std::string& piece, GenerationEvent* event);
   void End(FinishReason reason, GenerationEvent* event);
@@ -53,7 +56,6 @@ class OutputProcessor {
   std::shared_ptr<const Tokenizer> tokenizer_;
   Detokenizer detokenizer_;
   StopMatcher matcher_;
-  std::vector<std::string> stop_;
   std::vector<TokenId> eos_ids_;   // those that end this answer; ascending
   std::vector<TokenId> stop_ids_;  // ascending
   std::vector<TokenId> banned_;    // both; ascending

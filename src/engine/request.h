@@ -14,6 +14,7 @@
 #include "core/sampling_params.h"
 #include "core/step.h"
 #include "core/types.h"
+#include "text/stop_matcher.h"
 
 namespace lockstep {
 
@@ -27,7 +28,7 @@ struct GenerationRequest {
   std::optional<uint64_t> seed;         // absent: the engine draws one; copied into sampling.seed
   int32_t max_tokens = -1;              // -1: the rest of the context; 0: compute the prompt only
   int32_t min_tokens = 0;               // end-of-sequence and stop ids are banned before this many
-  std::vector<std::string> stop;        // earliest match wins and is not shown
+  StopStrings stop;                     // earliest match wins and is not shown
   std::vector<TokenId> stop_token_ids;  // beside the model's own end-of-sequence ids
   bool ignore_eos = false;              // the model's end-of-sequence ids do not end it
   bool skip_special_tokens = true;

@@ -15,7 +15,7 @@ TEST(StopMatcher, HoldsBackWhatMayBeginAStop) {
   EXPECT_EQ(matcher.Push("DEFG"), "");
   EXPECT_EQ(matcher.Push("HIJK"), "");
   ASSERT_TRUE(matcher.matched());
-  EXPECT_EQ(matcher.matched_index(), 0u);
+  EXPECT_EQ(matcher.matched_string(), "DEFGHIJ");
   EXPECT_EQ(matcher.Push("more"), "");
   EXPECT_EQ(matcher.Finish(), "");
 }
@@ -39,7 +39,7 @@ TEST(StopMatcher, EmptyStringsAreIgnored) {
   EXPECT_FALSE(none.matched());
   StopMatcher one({"", "b"});
   EXPECT_EQ(one.Push("abc"), "a");
-  EXPECT_EQ(one.matched_index(), 1u);
+  EXPECT_EQ(one.matched_string(), "b");
 }
 
 TEST(StopMatcher, SuffixOfAFailedMatchCounts) {
@@ -73,7 +73,7 @@ TEST(StopMatcher, EqualsASearchOfTheWholeText) {
         }
       }
     }
-    StopMatcher matcher(stops);
+    StopMatcher matcher{StopStrings(stops)};
     std::string shown;
     for (size_t at = 0; at < text.size();) {
       const size_t size = 1 + random() % 4;
@@ -85,15 +85,32 @@ TEST(StopMatcher, EqualsASearchOfTheWholeText) {
     EXPECT_EQ(shown, shown_expected);
     ASSERT_EQ(matcher.matched(), stop_expected < stops.size());
     if (matcher.matched()) {
-      EXPECT_EQ(matcher.matched_index(), stop_expected);
+      EXPECT_EQ(matcher.matched_string(), stops[stop_expected]);
     }
   }
+}
+
+// The rows of a request hold one automaton together, and none of them changes it.
+TEST(StopStrings, CopiesShareOneAutomaton) {
+  const StopStrings stops({"abc", "", "bd"});
+  EXPECT_EQ(stops.strings(), std::vector<std::string>({"abc", "bd"}));
+  const StopStrings copy = stops;
+  EXPECT_EQ(&copy.strings(), &stops.strings());
+  StopMatcher first(stops);
+  StopMatcher second(copy);
+  EXPECT_EQ(first.Push("xab"), "x");
+  EXPECT_EQ(second.Push("xabd"), "xa");
+  EXPECT_EQ(second.matched_string(), "bd");
+  EXPECT_EQ(first.Push("c"), "");
+  EXPECT_EQ(first.matched_string(), "abc");
+  EXPECT_TRUE(StopStrings({"", ""}).empty());
+  EXPECT_TRUE(StopStrings().strings().empty());
 }
 
 TEST(StopMatcher, LinearOnHostileInput) {
   // Every byte could begin the stop string; a search anew at each would take 10^10 steps.
   const std::string stop(100000, 'a');
-  StopMatcher matcher({stop.substr(0, 2000) + "b"});
+  StopMatcher matcher(StopStrings({stop.substr(0, 2000) + "b"}));
   const std::string text(1 << 20, 'a');
   size_t shown = 0;
   for (size_t at = 0; at < text.size(); at += 16) shown += matcher.Push(text.substr(at, 16)).size();

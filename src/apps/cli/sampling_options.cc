@@ -10,7 +10,7 @@ GenerationRequest SamplingOptions::Request(std::vector<TokenId> prompt) const {
   request.sampling = params;
   request.seed = seed;
   request.max_tokens = max_tokens;
-  request.stop = stop;
+  request.stop = StopStrings(stop);
   return request;
 }
 
