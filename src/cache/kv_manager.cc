@@ -85,21 +85,24 @@ std::optional<CacheSlot> KvManager::Admit(int64_t tokens) {
     if (group.reserved + group.policy->WorstBlocks(tokens) > group.pool.size()) return {};
   }
   if (free_slots_.empty()) {
-    free_slots_.push_back(static_cast<CacheSlot>(slots_.size()));
-    Slot& fresh = slots_.emplace_back();
+    Slot fresh;
     fresh.blocks.resize(groups_.size());
     fresh.table.resize(groups_.size());
+    free_slots_.reserve(slots_.size() + 1);
+    slots_.push_back(std::move(fresh));
+    free_slots_.push_back(static_cast<CacheSlot>(slots_.size() - 1));
   }
   const CacheSlot id = free_slots_.back();
-  free_slots_.pop_back();
   Slot& slot = slots_[static_cast<size_t>(id)];
-  slot.admitted = true;
-  slot.tokens = tokens;
+  // The tables never move while the sequence grows, and a step allocates nothing. From here on
+  // nothing can fail.
   for (size_t g = 0; g < groups_.size(); ++g) {
-    groups_[g].reserved += groups_[g].policy->WorstBlocks(tokens);
-    // The tables never move while the sequence grows, and a step allocates nothing.
     slot.blocks[g].reserve(static_cast<size_t>(groups_[g].policy->TableBlocks(tokens)));
   }
+  free_slots_.pop_back();
+  slot.admitted = true;
+  slot.tokens = tokens;
+  for (Group& group : groups_) group.reserved += group.policy->WorstBlocks(tokens);
   return id;
 }
 

@@ -1,6 +1,7 @@
 #include "engine/bounded_sink.h"
 
 #include <iterator>
+#include <new>
 #include <utility>
 
 #include "base/check.h"
@@ -40,15 +41,35 @@ EventSink::Answer BoundedSink::Offer(GenerationEvent event) {
   {
     const std::lock_guard lock(mutex_);
     if (closed_) return Answer::kClosed;
-    first = events_ == 0;
-    MergeEvent(std::move(event), &merged_);
-    if (++events_ >= capacity_) {
+    first = events_ == 0 || unheard_;
+    unheard_ = false;
+    try {
+      MergeEvent(std::move(event), &merged_);
+    } catch (const std::bad_alloc&) {
+      // An answer with a hole in it would be wrong: the consumer is told that it failed.
+      merged_ = {};
+      merged_.end.emplace();
+      merged_.end->reason = FinishReason::kError;
+      merged_.end->status = out_of_memory_;
+      closed_ = true;
+      answer = Answer::kClosed;
+    }
+    if (++events_ >= capacity_ && !closed_) {
       full_ = true;
       answer = Answer::kFull;
     }
   }
-  if (first) on_readable_();
+  if (first) Tell();
   return answer;
+}
+
+void BoundedSink::Tell() {
+  try {
+    on_readable_();
+  } catch (const std::bad_alloc&) {
+    const std::lock_guard lock(mutex_);
+    unheard_ = true;
+  }
 }
 
 std::optional<GenerationEvent> BoundedSink::Pop() {

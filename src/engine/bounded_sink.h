@@ -2,7 +2,8 @@
 // them. When the consumer is behind, what waits is one merged event (texts and tokens appended in
 // order), so that a slow client costs one write, not many.
 //
-// A full sink pauses its sequence; it goes on once the consumer has drained the sink.
+// A full sink pauses its sequence; it goes on once the consumer has drained the sink. Without
+// memory for an event the consumer gets an end that says so, and the sink is closed.
 //
 // Thread-safe: Offer on the engine's thread, Pop and Close on the consumer's. The callbacks are
 // called without a lock held and must not block; on_readable may still be running, once, when Close
@@ -35,6 +36,8 @@ class BoundedSink : public EventSink {
   bool ready() const override;
 
  private:
+  void Tell();
+
   const int32_t capacity_;
   const std::function<void()> on_readable_;
   const std::function<void()> wake_;
@@ -44,6 +47,8 @@ class BoundedSink : public EventSink {
   int32_t events_ = 0;
   bool full_ = false;  // said so, and not drained since
   bool closed_ = false;
+  bool unheard_ = false;  // on_readable_ had no memory: told with the next event
+  const Status out_of_memory_ = Unavailable("there is not enough memory for this request now");
 };
 
 // Appends `next` to `event`, which must not have ended.

@@ -7,12 +7,15 @@
 #include <condition_variable>
 #include <exception>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <thread>
 #include <utility>
 
 #include "base/check.h"
+#include "base/log.h"
 #include "engine/engine_core.h"
+#include "engine/quietly.h"
 #include "engine/seed_source.h"
 
 namespace lockstep {
@@ -40,27 +43,21 @@ class Engine::Impl {
     LOCKSTEP_CHECK(request.sink != nullptr);
     LOCKSTEP_ASSIGN_OR_RETURN(const int32_t max_tokens, CheckRequest(request, core_->limits()));
     request.sampling.seed = request.seed ? *request.seed : seeds_.Next();
-    RequestId id = 0;
-    {
-      const std::lock_guard lock(mutex_);
-      if (!core_->healthy()) return Unavailable("the engine is dead");
-      if (closing_) return Unavailable("the engine is shutting down");
-      if (WaitingLocked() >= core_->options().max_queue) {
-        return Status(StatusCode::kQueueFull,
-                      fmt::format("{} requests are waiting already", core_->options().max_queue));
-      }
-      id = ++last_id_;
-      submits_.push_back({id, std::move(request), max_tokens, std::chrono::steady_clock::now()});
-      idle_ = false;
+    try {
+      return Enqueue(std::move(request), max_tokens);
+    } catch (const std::bad_alloc&) {
+      return Unavailable("there is not enough memory for this request now");
     }
-    wake_.notify_one();
-    return id;
   }
 
   void Cancel(RequestId id) {
     {
       const std::lock_guard lock(mutex_);
-      cancels_.push_back(id);
+      try {
+        cancels_.push_back(id);
+      } catch (const std::bad_alloc&) {
+        // Whoever cancels closes its sink as well: the row ends when it next offers something.
+      }
     }
     wake_.notify_one();
   }
@@ -94,12 +91,36 @@ class Engine::Impl {
   const EngineCore& core() const { return *core_; }
 
  private:
-  struct Submission {
-    RequestId id;
-    GenerationRequest request;
-    int32_t max_tokens;
-    TimePoint time;
-  };
+  // Whatever the request needs of memory is had here, on its caller's thread: the loop only takes
+  // it over. Throws std::bad_alloc, and has then done nothing.
+  Result<RequestId> Enqueue(GenerationRequest request, int32_t max_tokens) {
+    {
+      // Before the work of making it.
+      const std::lock_guard lock(mutex_);
+      LOCKSTEP_RETURN_IF_ERROR(MayEnterLocked());
+    }
+    std::unique_ptr<Sequence> sequence =
+        core_->MakeSequence(std::move(request), max_tokens, std::chrono::steady_clock::now());
+    RequestId id = 0;
+    {
+      const std::lock_guard lock(mutex_);
+      LOCKSTEP_RETURN_IF_ERROR(MayEnterLocked());
+      submits_.push_back(std::move(sequence));
+      id = ++last_id_;
+      submits_.back()->set_id(id);
+      idle_ = false;
+    }
+    wake_.notify_one();
+    return id;
+  }
+
+  Status MayEnterLocked() const {
+    if (!core_->healthy()) return Unavailable("the engine is dead");
+    if (closing_) return Unavailable("the engine is shutting down");
+    if (WaitingLocked() < core_->options().max_queue) return OkStatus();
+    return Status(StatusCode::kQueueFull,
+                  fmt::format("{} requests are waiting already", core_->options().max_queue));
+  }
 
   // Those in the inbox that find a free row do not wait.
   int32_t WaitingLocked() const {
@@ -114,7 +135,8 @@ class Engine::Impl {
       try {
         more = core_->RunOneStep();
       } catch (const std::exception& error) {
-        core_->Die(Internal(fmt::format("the engine's loop threw: {}", error.what())));
+        Quietly([&] { LogError("the engine's loop threw: {}", error.what()); });
+        core_->Die(loop_threw_);
         more = true;
       }
       const std::lock_guard lock(mutex_);
@@ -146,16 +168,16 @@ class Engine::Impl {
     // Counted as waiting until the core says which of them run.
     waiting_ += std::max(0, static_cast<int32_t>(submits_.size()) - free_rows_);
     free_rows_ = std::max(0, free_rows_ - static_cast<int32_t>(submits_.size()));
-    for (Submission& submission : submits_) {
-      core_->Submit(submission.id, std::move(submission.request), submission.max_tokens,
-                    submission.time);
-    }
-    submits_.clear();
-    for (const RequestId id : cancels_) core_->Cancel(id);
-    cancels_.clear();
-    if (stop_ || (drain_deadline_ && *drain_deadline_ <= std::chrono::steady_clock::now())) {
-      core_->CancelAll(Unavailable("the engine is shutting down"));
-    }
+    taken_submits_.swap(submits_);
+    taken_cancels_.swap(cancels_);
+    const bool all_over =
+        stop_ || (drain_deadline_ && *drain_deadline_ <= std::chrono::steady_clock::now());
+    lock.unlock();  // a sink that hears of a refusal may call back
+    for (std::unique_ptr<Sequence>& sequence : taken_submits_) core_->Submit(std::move(sequence));
+    taken_submits_.clear();
+    for (const RequestId id : taken_cancels_) core_->Cancel(id);
+    taken_cancels_.clear();
+    if (all_over) core_->CancelAll(shutting_down_);
     return true;
   }
 
@@ -165,7 +187,7 @@ class Engine::Impl {
   std::mutex mutex_;
   std::condition_variable wake_;     // the loop waits
   std::condition_variable drained_;  // Drain waits
-  std::vector<Submission> submits_;
+  std::vector<std::unique_ptr<Sequence>> submits_;
   std::vector<RequestId> cancels_;
   RequestId last_id_ = 0;
   int32_t waiting_ = 0;  // in the core
@@ -175,6 +197,12 @@ class Engine::Impl {
   bool closing_ = false;
   bool stop_ = false;
   std::optional<TimePoint> drain_deadline_;
+
+  // The loop's alone.
+  std::vector<std::unique_ptr<Sequence>> taken_submits_;
+  std::vector<RequestId> taken_cancels_;
+  const Status loop_threw_ = Internal("an unexpected error in the engine's loop");
+  const Status shutting_down_ = Unavailable("the engine is shutting down");
 
   std::thread thread_;  // last: it uses all of the above
 };

@@ -50,7 +50,7 @@ class Engine {
 
   // Queues a request. Errors, before any event: kInvalidArgument (a field out of range),
   // kContextLength, kResourceExhausted (can never fit the cache), kQueueFull, kUnavailable
-  // (shutting down).
+  // (shutting down, or no memory for the request now).
   Result<RequestId> Submit(GenerationRequest request);
   // Ends a request with FinishReason::kCancelled within one step; unknown or finished ids are
   // ignored.

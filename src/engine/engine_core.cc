@@ -1,13 +1,13 @@
 #include "engine/engine_core.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <exception>
+#include <new>
 #include <utility>
 
 #include "base/check.h"
 #include "base/log.h"
+#include "engine/quietly.h"
 
 namespace lockstep {
 namespace {
@@ -21,22 +21,39 @@ EventSink::Answer OfferTo(EventSink& sink, RequestId id, GenerationEvent event) 
   try {
     return sink.Offer(std::move(event));
   } catch (const std::exception& error) {
-    LogWarning("request {}: its sink threw, cancelled: {}", id, error.what());
+    Quietly([&] { LogWarning("request {}: its sink threw, cancelled: {}", id, error.what()); });
   } catch (...) {
-    LogWarning("request {}: its sink threw, cancelled", id);
+    Quietly([&] { LogWarning("request {}: its sink threw, cancelled", id); });
   }
   return EventSink::Answer::kClosed;
 }
 
 }  // namespace
 
-void EngineCore::Submit(RequestId id, GenerationRequest request, int32_t max_tokens,
-                        TimePoint submitted) {
-  arrivals_.push_back(std::make_unique<Sequence>(id, std::move(request), max_tokens, tokenizer_,
-                                                 options_.eos_ids, submitted));
+std::unique_ptr<Sequence> EngineCore::MakeSequence(GenerationRequest request, int32_t max_tokens,
+                                                   TimePoint submitted) const {
+  return std::make_unique<Sequence>(RequestId{0}, std::move(request), max_tokens, tokenizer_,
+                                    options_.eos_ids, submitted);
 }
 
-void EngineCore::Cancel(RequestId id) { cancels_.push_back(id); }
+void EngineCore::Submit(std::unique_ptr<Sequence> sequence) {
+  try {
+    arrivals_.push_back(nullptr);
+  } catch (const std::bad_alloc&) {
+    ++stats_.submitted;
+    Refuse(sequence.get());
+    return;
+  }
+  arrivals_.back() = std::move(sequence);
+}
+
+void EngineCore::Cancel(RequestId id) {
+  try {
+    cancels_.push_back(id);
+  } catch (const std::bad_alloc&) {
+    // Whoever cancels has closed its sink: the row ends when it next offers something.
+  }
+}
 
 void EngineCore::CancelAll(Status why) { cancel_all_ = std::move(why); }
 
@@ -53,28 +70,18 @@ bool EngineCore::RunOneStep() {
   const TimePoint planned = now_();
   stats_.seconds_plan += Seconds(planned - begin);
 
-  TimePoint computed = planned;
-  if (!plan_.rows.empty()) {
-    const Status status = Compute();
-    computed = now_();
-    stats_.seconds_compute += Seconds(computed - planned);
-    ++stats_.steps;
-    if (status.ok()) {
-      failed_attempts_ = 0;
-      Commit(computed);
-    } else if (++failed_attempts_ < kMaxStepAttempts) {
-      LogWarning("a step failed and is computed again: {}", status.ToString());
-    } else {
-      Die(status.WithContext("the step failed repeatedly"));
-    }
-  }
+  const double computed_before = stats_.seconds_compute;
+  Status dead;
+  if (!plan_.rows.empty()) dead = RunPlan();
   // Before the sinks hear of it: whoever has seen an answer's end finds it counted and its cache
   // given back.
   Publish();
   Deliver();
+  if (!dead.ok()) Die(std::move(dead));
   Publish();
   const TimePoint end = now_();
-  stats_.seconds_emit += Seconds(end - computed);
+  stats_.seconds_emit +=
+      std::max(0.0, Seconds(end - planned) - (stats_.seconds_compute - computed_before));
   const bool more = !plan_.rows.empty() || !arrivals_.empty() || !cancels_.empty();
   work_left_since_ = more && !idle() ? end : TimePoint();
   return more;
@@ -82,34 +89,60 @@ bool EngineCore::RunOneStep() {
 
 void EngineCore::TakeArrivals() {
   // Moved out first: a sink may submit while this runs.
-  for (auto& sequence : std::exchange(arrivals_, {})) {
+  entering_.swap(arrivals_);
+  for (std::unique_ptr<Sequence>& arrival : entering_) {
     ++stats_.submitted;
-    sequences_.emplace(sequence->id(), sequence.get());
-    scheduler_.Add(std::move(sequence));
+    if (!Enter(&arrival)) Refuse(arrival.get());
+  }
+  entering_.clear();
+}
+
+// Takes the arrival in; false: there is no memory for it.
+bool EngineCore::Enter(std::unique_ptr<Sequence>* arrival) {
+  const RequestId id = (*arrival)->id();
+  try {
+    const size_t live = sequences_.size() + 1;
+    if (everyone_.capacity() < live) {
+      const size_t room = std::max(live, 2 * everyone_.capacity());
+      ended_.reserve(room);
+      outgoing_.reserve(room);
+      everyone_.reserve(room);
+    }
+    sequences_.emplace(id, arrival->get());
+    scheduler_.Add(std::move(*arrival));
+    return true;
+  } catch (const std::bad_alloc&) {
+    sequences_.erase(id);
+    return false;
   }
 }
 
+void EngineCore::Refuse(Sequence* sequence) {
+  Quietly([&] { LogWarning("request {} refused: out of memory", sequence->id()); });
+  ++stats_.finished_error;
+  GenerationEvent event;
+  sequence->Abandon(FinishReason::kError, out_of_memory_, &event);
+  OfferTo(sequence->sink(), sequence->id(), std::move(event));
+}
+
 void EngineCore::TakeCancels() {
-  for (const RequestId id : std::exchange(cancels_, {})) {
+  for (const RequestId id : cancels_) {
     const auto found = sequences_.find(id);
     if (found != sequences_.end()) {
       EndSequence(found->second, FinishReason::kCancelled, OkStatus());
     }
   }
+  cancels_.clear();
   if (!cancel_all_.ok()) {
     EndAll(FinishReason::kCancelled, std::exchange(cancel_all_, OkStatus()));
   }
 }
 
 void EngineCore::ExpireDeadlines(TimePoint now) {
-  std::vector<Sequence*> late;
-  for (const auto& [id, sequence] : sequences_) {
+  for (auto next = sequences_.begin(); next != sequences_.end();) {
+    Sequence* const sequence = (next++)->second;  // before its entry goes
     const auto& deadline = sequence->request().deadline;
-    if (deadline && *deadline <= now) late.push_back(sequence);
-  }
-  for (Sequence* sequence : late) {
-    EndSequence(sequence, FinishReason::kCancelled,
-                Status(StatusCode::kDeadlineExceeded, "the request's deadline has passed"));
+    if (deadline && *deadline <= now) EndSequence(sequence, FinishReason::kCancelled, too_late_);
   }
 }
 
@@ -121,70 +154,16 @@ void EngineCore::ResumeReadySinks() {
 
 void EngineCore::AdmitWaiting(TimePoint now) {
   started_.clear();
-  scheduler_.Admit(&started_);
+  while (true) {
+    try {
+      scheduler_.Admit(&started_);
+      break;
+    } catch (const std::bad_alloc&) {
+      EndSequence(scheduler_.waiting().front().get(), FinishReason::kError, out_of_memory_);
+    }
+  }
   for (const Sequence* sequence : started_) {
     stats_.queue_wait.Add(Seconds(now - sequence->submitted()));
-  }
-}
-
-Status EngineCore::Compute() {
-  input_.rows.clear();
-  for (const PlannedRow& planned : plan_.rows) {
-    const Sequence& sequence = *planned.sequence;
-    StepRow& row = input_.rows.emplace_back();
-    row.sequence = sequence.tokens();
-    row.begin = planned.begin;
-    row.count = planned.count;
-    row.prompt_tokens = sequence.prompt_tokens();
-    row.block_tables = kv_->BlockTables(sequence.slot());
-    if (planned.sample) {
-      row.sampling = &sequence.request().sampling;
-      row.banned = sequence.banned();
-    }
-    if (sequence.state() == SequenceState::kComputingPrompt) {
-      row.prompt_logprobs = sequence.request().prompt_logprobs;
-    }
-  }
-  try {
-    LOCKSTEP_RETURN_IF_ERROR(executor_->Step(input_, &output_));
-  } catch (const std::exception& error) {
-    return Internal(fmt::format("the executor threw: {}", error.what()));
-  } catch (...) {
-    return Internal("the executor threw");
-  }
-  LOCKSTEP_CHECK(output_.rows.size() == plan_.rows.size());
-  return OkStatus();
-}
-
-void EngineCore::Commit(TimePoint now) {
-  for (size_t i = 0; i < plan_.rows.size(); ++i) {
-    const PlannedRow& planned = plan_.rows[i];
-    Sequence* const sequence = planned.sequence;
-    RowOutput& output = output_.rows[i];
-    if (!output.status.ok()) {
-      LogWarning("request {} failed: {}", sequence->id(), output.status.ToString());
-      EndSequence(sequence, FinishReason::kError, output.status);
-      continue;
-    }
-    const bool in_prompt = sequence->state() == SequenceState::kComputingPrompt;
-    if (in_prompt) stats_.prompt_tokens += static_cast<uint64_t>(planned.count);
-    GenerationEvent event;
-    if (!sequence->Advance(planned.count, &output, &event)) continue;
-    if (planned.sample) {
-      ++stats_.generated_tokens;
-      if (in_prompt) {
-        stats_.time_to_first_token.Add(Seconds(now - sequence->submitted()));
-      } else {
-        stats_.inter_token.Add(Seconds(now - sequence->last_token()));
-      }
-      sequence->set_last_token(now);
-    }
-    outgoing_.push_back({sequence, std::move(event)});
-    if (!sequence->live()) {
-      const FinishReason reason = outgoing_.back().event.end->reason;
-      ++(reason == FinishReason::kStop ? stats_.finished_stop : stats_.finished_length);
-      Leave(sequence, now);
-    }
   }
 }
 
@@ -195,19 +174,27 @@ void EngineCore::Leave(Sequence* sequence, TimePoint now) {
 }
 
 void EngineCore::EndSequence(Sequence* sequence, FinishReason reason, Status status) {
+  if (reason == FinishReason::kError) {
+    Quietly([&] { LogWarning("request {} failed: {}", sequence->id(), status.ToString()); });
+  }
   GenerationEvent event;
-  sequence->End(reason, std::move(status), &event);
+  try {
+    sequence->End(reason, status, &event);
+  } catch (const std::bad_alloc&) {
+    event = {};
+    sequence->Abandon(reason, status, &event);
+  }
   outgoing_.push_back({sequence, std::move(event)});
   ++(reason == FinishReason::kError ? stats_.finished_error : stats_.finished_cancelled);
   Leave(sequence, now_());
 }
 
 void EngineCore::EndAll(FinishReason reason, const Status& status) {
-  std::vector<Sequence*> all;
-  for (const auto& [id, sequence] : sequences_) all.push_back(sequence);
+  everyone_.clear();
+  for (const auto& [id, sequence] : sequences_) everyone_.push_back(sequence);
   // In the order of arrival, not of the hash.
-  std::sort(all.begin(), all.end(), [](auto* a, auto* b) { return a->id() < b->id(); });
-  for (Sequence* sequence : all) EndSequence(sequence, reason, status);
+  std::sort(everyone_.begin(), everyone_.end(), [](auto* a, auto* b) { return a->id() < b->id(); });
+  for (Sequence* sequence : everyone_) EndSequence(sequence, reason, status);
 }
 
 void EngineCore::Deliver() {
@@ -219,7 +206,7 @@ void EngineCore::Deliver() {
     if (answer == EventSink::Answer::kClosed) {
       // Nobody is left to hear the end.
       GenerationEvent unheard;
-      sequence->End(FinishReason::kCancelled, OkStatus(), &unheard);
+      sequence->Abandon(FinishReason::kCancelled, OkStatus(), &unheard);
       ++stats_.finished_cancelled;
       Leave(sequence, now_());
     }
@@ -229,7 +216,7 @@ void EngineCore::Deliver() {
 }
 
 void EngineCore::Die(Status why) {
-  LogError("the engine is dead: {}", why.ToString());
+  Quietly([&] { LogError("the engine is dead: {}", why.ToString()); });
   fatal_ = std::move(why);
   healthy_.store(false, std::memory_order_release);
   TakeArrivals();

@@ -3,8 +3,10 @@
 // step by step.
 //
 // Failure: a row whose RowOutput says so ends alone. A step that fails or throws is computed again
-// from the same positions; after kMaxStepAttempts in a row the core is dead: it ends every request
-// with kError and takes no step any more.
+// from the same positions; after kMaxStepAttempts in a row its rows are halved until those that
+// fail are alone, and only those end. When no part of a step can be computed, nor one token of no
+// request, the core is dead: it ends every request with kError and takes no step any more.
+// Without memory for what belongs to one request, that request ends.
 //
 // Thread-safety: one thread, which may call back into Submit and Cancel from within
 // EventSink::Offer; limits(), info(), options(), stats() and healthy() from any thread.
@@ -51,8 +53,12 @@ class EngineCore {
   const ExecutorInfo& info() const { return executor_->info(); }
   const EngineOptions& options() const { return options_; }
 
-  // Takes a request at the next step. REQUIRES: CheckRequest answered `max_tokens`; ids ascend.
-  void Submit(RequestId id, GenerationRequest request, int32_t max_tokens, TimePoint submitted);
+  // All that the request needs of memory on its way in, its id excepted. Any thread. REQUIRES:
+  // CheckRequest answered `max_tokens`.
+  std::unique_ptr<Sequence> MakeSequence(GenerationRequest request, int32_t max_tokens,
+                                         TimePoint submitted) const;
+  // Takes a request at the next step. REQUIRES: ids ascend.
+  void Submit(std::unique_ptr<Sequence> sequence);
   // Ends a request at the next step with kCancelled; unknown or finished ids are ignored.
   void Cancel(RequestId id);
   // Ends every request at the next step with kCancelled and `why`.
@@ -84,12 +90,22 @@ class EngineCore {
              EngineOptions options, std::unique_ptr<KvManager> kv, Clock now);
 
   void TakeArrivals();
+  bool Enter(std::unique_ptr<Sequence>* arrival);
+  void Refuse(Sequence* sequence);
   void TakeCancels();
   void ExpireDeadlines(TimePoint now);
   void ResumeReadySinks();
   void AdmitWaiting(TimePoint now);
-  Status Compute();
-  void Commit(TimePoint now);
+  // Computes and commits the plan. An error: the core is dead.
+  Status RunPlan();
+  Status TryRows(std::span<const PlannedRow> rows, int32_t attempts);
+  Status Bisect(std::span<const PlannedRow> rows, const Status& why);
+  Status Blame(Sequence* sequence, const Status& why);
+  Status Probe();
+  Status Compute(std::span<const PlannedRow> rows);
+  Status StepExecutor();
+  void Commit(std::span<const PlannedRow> rows, TimePoint now);
+  void CommitRow(const PlannedRow& planned, RowOutput* output, TimePoint now);
   void Leave(Sequence* sequence, TimePoint now);
   void EndSequence(Sequence* sequence, FinishReason reason, Status status);
   void EndAll(FinishReason reason, const Status& status);
@@ -106,18 +122,24 @@ class EngineCore {
 
   std::unordered_map<RequestId, Sequence*> sequences_;  // live ones
   std::vector<std::unique_ptr<Sequence>> arrivals_;
+  std::vector<std::unique_ptr<Sequence>> entering_;  // of TakeArrivals
   std::vector<RequestId> cancels_;
-  Status cancel_all_;                             // not OK: at the next step
+  Status cancel_all_;  // not OK: at the next step
+  // Room for all live sequences is made when one arrives, so that ending one needs no memory.
   std::vector<std::unique_ptr<Sequence>> ended_;  // until their last event is delivered
   std::vector<Outgoing> outgoing_;                // at most one a sequence
+  std::vector<Sequence*> everyone_;               // of EndAll
 
   // Of the step in the making; reused.
   std::vector<Sequence*> started_;
   StepPlan plan_;
   StepInput input_;
   StepOutput output_;
-  int32_t failed_attempts_ = 0;
+  bool worked_ = false;  // a part of the step that failed could be computed
   Status fatal_;
+  // Made beforehand: where they are needed there may be no memory for them.
+  const Status out_of_memory_ = Unavailable("there is not enough memory for this request now");
+  const Status too_late_{StatusCode::kDeadlineExceeded, "the request's deadline has passed"};
   std::atomic<bool> healthy_ = true;
 
   EngineStats stats_;

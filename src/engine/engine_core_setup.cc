@@ -66,7 +66,11 @@ EngineCore::EngineCore(std::unique_ptr<Executor> executor,
       now_(std::move(now)),
       scheduler_(kv_.get(), options_.max_rows, options_.step_tokens, options_.chunk_cut),
       stats_(EmptyEngineStats()) {
-  input_.rows.reserve(static_cast<size_t>(options_.max_rows));
+  // Steps need no memory for their own books.
+  const auto rows = static_cast<size_t>(options_.max_rows);
+  started_.reserve(rows);
+  plan_.rows.reserve(rows);
+  input_.rows.reserve(rows);
   Publish();
 }
 

@@ -28,7 +28,9 @@ Scheduler::Scheduler(KvManager* kv, int32_t max_rows, int32_t step_tokens,
   joiners_.reserve(static_cast<size_t>(max_rows));
 }
 
-void Scheduler::Add(std::unique_ptr<Sequence> sequence) { waiting_.push_back(std::move(sequence)); }
+void Scheduler::Add(std::unique_ptr<Sequence>&& sequence) {
+  waiting_.push_back(std::move(sequence));
+}
 
 void Scheduler::Admit(std::vector<Sequence*>* started) {
   while (!waiting_.empty() && static_cast<int32_t>(running_.size()) < max_rows_) {

@@ -44,9 +44,11 @@ class Scheduler {
   Scheduler(KvManager* kv, int32_t max_rows, int32_t step_tokens,
             std::function<int32_t(int32_t)> chunk_cut);
 
-  void Add(std::unique_ptr<Sequence> sequence);
+  // Takes the sequence, or throws std::bad_alloc and leaves it.
+  void Add(std::unique_ptr<Sequence>&& sequence);
 
-  // Starts the waiting sequences that fit and appends them to `started`.
+  // Starts the waiting sequences that fit and appends them to `started`. Throws std::bad_alloc when
+  // there is no memory for the first one that still waits.
   void Admit(std::vector<Sequence*>* started);
 
   // Plans a step over the running sequences that are not paused and makes their block tables cover

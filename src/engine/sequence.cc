@@ -16,14 +16,14 @@ Sequence::Sequence(RequestId id, GenerationRequest request, int32_t max_tokens,
       prompt_tokens_(static_cast<int32_t>(request_.prompt.size())),
       output_(request_, max_tokens, std::move(tokenizer), eos_ids),
       tokens_(std::move(request_.prompt)),
-      submitted_(submitted) {}
+      submitted_(submitted) {
+  tokens_.reserve(static_cast<size_t>(worst_case_tokens()));
+}
 
 void Sequence::Start(CacheSlot slot) {
   LOCKSTEP_CHECK(state_ == SequenceState::kPending);
   state_ = SequenceState::kComputingPrompt;
   slot_ = slot;
-  // Steps append tokens without an allocation.
-  tokens_.reserve(static_cast<size_t>(worst_case_tokens()));
 }
 
 bool Sequence::Advance(int32_t count, RowOutput* output, GenerationEvent* event) {
@@ -50,6 +50,12 @@ bool Sequence::Advance(int32_t count, RowOutput* output, GenerationEvent* event)
 void Sequence::End(FinishReason reason, Status status, GenerationEvent* event) {
   LOCKSTEP_CHECK(live());
   output_.Finish(reason, std::move(status), event);
+  SetEnded(reason);
+}
+
+void Sequence::Abandon(FinishReason reason, Status status, GenerationEvent* event) {
+  LOCKSTEP_CHECK(live());
+  output_.Abandon(reason, std::move(status), event);
   SetEnded(reason);
 }
 

@@ -24,12 +24,14 @@ class Sequence {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
 
-  // `max_tokens`: CheckRequest's answer.
+  // `max_tokens`: CheckRequest's answer. Makes room for every token there may be, so that steps
+  // append without an allocation.
   Sequence(RequestId id, GenerationRequest request, int32_t max_tokens,
            std::shared_ptr<const Tokenizer> tokenizer, const std::vector<TokenId>& eos_ids,
            TimePoint submitted);
 
   RequestId id() const { return id_; }
+  void set_id(RequestId id) { id_ = id; }  // REQUIRES: before anybody else knows it
   const GenerationRequest& request() const { return request_; }  // its prompt has moved to tokens()
   EventSink& sink() const { return *request_.sink; }
   SequenceState state() const { return state_; }
@@ -55,6 +57,9 @@ class Sequence {
   // Ends it for a reason of the engine's (kCancelled, kError) and says so in `event`.
   void End(FinishReason reason, Status status, GenerationEvent* event);
 
+  // The same without text held back, and without an allocation.
+  void Abandon(FinishReason reason, Status status, GenerationEvent* event);
+
   // Its sink is full: keeps its blocks and takes no steps.
   bool paused() const { return paused_; }
   void set_paused(bool paused) { paused_ = paused; }
@@ -66,7 +71,7 @@ class Sequence {
  private:
   void SetEnded(FinishReason reason);
 
-  const RequestId id_;
+  RequestId id_;
   GenerationRequest request_;
   const int32_t max_tokens_;
   const int32_t prompt_tokens_;

@@ -105,7 +105,9 @@ std::shared_ptr<RecordingSink> TestCore::Submit(GenerationRequest request) {
   if (!max_tokens.ok()) fmt::print(stderr, "{}\n", max_tokens.status().ToString());
   auto sink = std::make_shared<RecordingSink>();
   request.sink = sink;
-  core->Submit(next_id++, std::move(request), max_tokens.value(), now);
+  auto sequence = core->MakeSequence(std::move(request), max_tokens.value(), now);
+  sequence->set_id(next_id++);
+  core->Submit(std::move(sequence));
   return sink;
 }
 
