@@ -18,6 +18,7 @@ import sys
 
 import limits
 import table
+import works
 from common import CACHE, Unavailable, say
 from peer_llama_cpp import LlamaCpp
 from peer_lockstep import Lockstep
@@ -54,7 +55,7 @@ def arguments():
 
 
 def prepared(settings):
-    """The peers that are there with their weights: (peer, model) -> weights."""
+    """The weights, which peers have which ready ((peer, model) -> path), and what is left out."""
     builder = LlamaCpp(settings)
     builder.prepare()
     weights = Weights(builder.bin / "llama-quantize")
@@ -68,9 +69,16 @@ def prepared(settings):
             skipped.append({"peer": name, "model": "all", "work": "all", "reason": str(reason)})
             continue
         for model in settings.models:
-            if (files := peer.weights(weights, model)) is not None:
+            try:
+                files = peer.weights(weights, model)
+            except Unavailable as reason:
+                say(f"{model} without {name}: {reason}")
+                skipped.append({"peer": name, "model": model, "work": "all", "reason": str(reason)})
+                continue
+            if files is not None:
                 ready[peer, model] = files
-    return weights.words(), ready, skipped
+    weights.words()
+    return weights, ready, skipped
 
 
 def machine():
@@ -80,9 +88,9 @@ def machine():
     return "unknown CPU"
 
 
-def measure(settings, words, ready, skipped):
+def measure(settings, words, ready, skipped, bytes_a_token):
     run = {"machine": machine(), "threads": settings.threads, "limits": [], "samples": [],
-           "skipped": skipped}
+           "skipped": skipped, "bytes_a_token": bytes_a_token}
     for number in range(settings.rounds):
         run["limits"].append(limits.measure())
         for model in settings.models:
@@ -117,10 +125,12 @@ def main():
     if settings.sources:
         runs = [json.loads(source.read_text()) for source in settings.sources]
     else:
-        words, ready, skipped = prepared(settings)
+        weights, ready, skipped = prepared(settings)
         if settings.prepare:
             return 0
-        runs = [measure(settings, words, ready, skipped)]
+        bytes_a_token = {m: works.bytes_a_token(m, weights.gguf(m).stat().st_size)
+                         for m in settings.models}
+        runs = [measure(settings, weights.words(), ready, skipped, bytes_a_token)]
     print(table.render(runs))
     return 0
 

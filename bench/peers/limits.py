@@ -7,11 +7,15 @@ from common import ROOT, output_of
 WIDEST_FIRST = ("avx512", "avx2")
 
 
+def bandwidth_name(threads):
+    return f"read GB/s, {threads} thread{'s' if threads > 1 else ''}"
+
+
 def measure():
     # A format of no name: the limits alone are printed.
     text = output_of([ROOT / "build/bench/kernels/gemm_bench", "", "none"])
     one, two = re.search(r"([\d.]+) GB/s with one, ([\d.]+) GB/s with two", text).groups()
-    limits = {"read GB/s, 1 thread": float(one), "read GB/s, 2 threads": float(two)}
+    limits = {bandwidth_name(1): float(one), bandwidth_name(2): float(two)}
     for isa in WIDEST_FIRST:
         if match := re.search(rf"^{isa}: (\d+) Gmac/s in 8 bits, (\d+) in 16, (\d+) in f32$", text,
                               re.MULTILINE):

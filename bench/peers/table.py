@@ -2,6 +2,7 @@
 
 import statistics
 
+import limits
 from works import CELLS, MODELS, smaller_is_better
 
 OURS = "lockstep"
@@ -55,6 +56,23 @@ def model_rows(cells, peers):
         yield row
 
 
+def bandwidth_line(model, runs):
+    """What share of the bandwidth one row's decoding draws, by the round's own limits."""
+    shares, rates = [], []
+    for run in runs:
+        for s in run["samples"]:
+            if (s["model"], s["peer"], s["cell"]) != (model, OURS, "decode 1 @ 128"):
+                continue
+            limit = run["limits"][s["round"]].get(limits.bandwidth_name(run["threads"]))
+            rates.append(s["value"] * run["bytes_a_token"][model] * 1e-9)
+            if limit:
+                shares.append(rates[-1] / limit)
+    if not rates:
+        return ""
+    return (f"{OURS} decoding one row at 128 reads {with_spread(rates)} GB/s of weights: "
+            f"{with_spread(shares) or '?'} of the bandwidth measured in its round.")
+
+
 def markdown(header, rows):
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
@@ -68,6 +86,8 @@ def render(runs):
         peers = sorted({p for values in cells.values() for p in values} - {OURS})
         header = [model, OURS, *(f"{p}: ratio" for p in peers), "to the best peer"]
         parts.append(markdown(header, list(model_rows(cells, peers))))
+        if line := bandwidth_line(model, runs):
+            parts.append(line)
     parts.append(limits_table(runs))
     skipped = sorted({f"- {s['peer']}, {s['model']}, {s['work']}: {s['reason']}"
                       for run in runs for s in run["skipped"]})
@@ -80,13 +100,13 @@ def render(runs):
 
 
 def limits_table(runs):
-    limits = {}
+    found = {}
     for run in runs:
         for measured in run["limits"]:
             for name, value in measured.items():
-                limits.setdefault(name, []).append(value)
+                found.setdefault(name, []).append(value)
     threads = sorted({run["threads"] for run in runs})
     rows = [[name, number(statistics.median(v)), f"{number(min(v))}–{number(max(v))}"]
-            for name, v in limits.items()]
+            for name, v in found.items()]
     return markdown([f"limits of this machine ({runs[0]['machine']}; "
                      f"{', '.join(map(str, threads))} threads used)", "median", "range"], rows)

@@ -5,6 +5,7 @@ MODELS = {f"{name}-{kind}": (name, kind) for name in ("smollm2", "llama1b")
 ROWS = (1, 4, 8, 16, 32)
 PROMPTS = (512, 2048)
 GENERATE = 128
+VOCABULARY = 49152
 
 # A work is what one process of a peer does in one go; its cells are the figures that come out.
 WORKS = {
@@ -31,6 +32,15 @@ for _clients in (8, 32):
     CELLS += [f"serve {_clients}: {name}" for name in
               ("tokens/s", "TTFT p50 ms", "ITL p50 ms", "ITL p99 ms", "peak memory MiB")]
 CELLS += ["join: longest gap ms", "join: TTFT ms", "start to first token s"]
+
+
+def bytes_a_token(model, file_bytes):
+    """Bytes of weights that decoding a token reads, of a GGUF file of this size: all but the
+    embeddings, where the head is another matrix."""
+    name, kind = MODELS[model]
+    if name == "smollm2":
+        return file_bytes
+    return file_bytes - VOCABULARY * 2048 * {"q4_0": 18 / 32, "q8_0": 34 / 32, "bf16": 2}[kind]
 
 
 def smaller_is_better(cell):
