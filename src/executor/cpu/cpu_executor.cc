@@ -177,9 +177,9 @@ void CpuExecutor::UseLogits(const LogitUse& use, const StepRow& row, float* logi
 Result<std::unique_ptr<Executor>> MakeCpuExecutor(std::shared_ptr<const Checkpoint> checkpoint,
                                                   const CpuExecutorOptions& options) {
   auto pool = std::make_unique<ThreadPool>(options.threads);
-  LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<Model> model,
-                            LoadModel(std::move(checkpoint),
-                                      {options.compute, pool.get(), options.packed_cache}));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      std::unique_ptr<Model> model,
+      LoadModel(std::move(checkpoint), {options.compute, pool.get(), options.packed_cache}));
   auto executor = std::make_unique<CpuExecutor>(std::move(pool), std::move(model), options);
   LOCKSTEP_RETURN_IF_ERROR(executor->Prepare());
   return std::unique_ptr<Executor>(std::move(executor));
