@@ -101,8 +101,8 @@ def measure(settings, words, ready, skipped, bytes_a_token):
                 for peer in peers:
                     if work in getattr(peer, "works", WORKS):
                         one(run, number, peer, model, work, ready[peer, model], words)
-        if settings.json:
-            settings.json.write_text(json.dumps(run, indent=1))
+                        if settings.json:  # at once: a run that is cut short keeps what it has
+                            settings.json.write_text(json.dumps(run, indent=1))
     return run
 
 
