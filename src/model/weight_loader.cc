@@ -154,6 +154,8 @@ Status WeightLoader::Finish() {
                            tensor.name);
     }
   }
+  // What is still needed of the files comes back by itself.
+  checkpoint_->Advise(MappedFile::Advice::kDontNeed);
   if (writer_ == nullptr) return OkStatus();
   const Status kept = writer_->Commit();
   if (!kept.ok()) LoseCache(kept);

@@ -54,6 +54,7 @@ void AddFile(const MappedFile& file, Hasher* hasher) {
     const uint64_t end = file.size() / kSamples * sample;
     add(end - std::min(end, kSampleBytes), kSampleBytes);
   }
+  file.Advise(MappedFile::Advice::kDontNeed);  // a sample may have brought in a huge page
 }
 
 }  // namespace

@@ -8,7 +8,7 @@ namespace lockstep {
 namespace {
 
 constexpr int32_t kPanelsPerItem = 16;
-constexpr int64_t kSlabBytes = int64_t{64} << 20;  // of the checkpoint
+constexpr int64_t kSlabBytes = int64_t{16} << 20;  // of the checkpoint
 
 using Advice = MappedFile::Advice;
 
