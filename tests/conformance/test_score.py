@@ -27,7 +27,9 @@ SMOLLM2 = Path(
 )
 LISTED = 4096  # tokens a position asked for; the golden's check was made with the same number
 TINY_TOLERANCE = 1e-3
-NEAR_TIE = 0.1  # nats
+# At the KL that int8 may have, the lead of one token over another is off by 0.09 nats (1 sigma): a lead
+# below three times that says nothing.
+NEAR_TIE = 0.27
 TINY_BEST = 32  # of a position's tokens in a tiny golden, the best ones
 # SmolLM2 was trained on English and code. Other languages are held to llama.cpp's own divergence.
 FOREIGN = {"languages"}
@@ -120,7 +122,7 @@ def test_tiny_checkpoint_as_served(name, tmp_path):
             # The golden lists the best tokens and some drawn from the rest, all equally likely.
             rest = terms[TINY_BEST:].mean() * (golden["vocabulary"] - TINY_BEST)
             kl.append(terms[:TINY_BEST].sum() + rest)
-            # A random model's best two are often nearly level: those positions say nothing.
+            # A random model's best two are often nearly level.
             if log_p[0] - log_p[1] >= NEAR_TIE:
                 best.append(log_q.argmax() == row["ids"][0])
     positions, clear = len(kl), len(best)
