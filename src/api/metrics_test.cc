@@ -44,7 +44,9 @@ TEST(Metrics, C67_ValidExposition) {
        {"# TYPE vllm:num_requests_running gauge", "# TYPE vllm:prompt_tokens_total counter",
         "# TYPE vllm:time_to_first_token_seconds histogram",
         "vllm:num_requests_running{model_name=\"a\\\"b\\\\c\"} 0", "finished_reason=\"stop\"",
-        "le=\"+Inf\"", "lockstep_http_connections_total 3"}) {
+        "lockstep_queue_waits_for{model_name=\"a\\\"b\\\\c\",what=\"memory\"} 0",
+        "lockstep_requests_running_open_ended", "le=\"+Inf\"",
+        "lockstep_http_connections_total 3"}) {
     EXPECT_NE(page.find(line), std::string::npos) << line << "\n" << page;
   }
 }

@@ -97,6 +97,11 @@ EngineStats EngineCore::stats() const {
 void EngineCore::Publish() {
   stats_.running = running();
   stats_.waiting = waiting();
+  stats_.running_open_ended =
+      std::count_if(scheduler_.running().begin(), scheduler_.running().end(),
+                    [](const auto& sequence) { return sequence->request().max_tokens < 0; });
+  stats_.waits_for_row = scheduler_.waits_for_row();
+  stats_.waits_for_memory = scheduler_.waits_for_memory();
   stats_.kv_bytes_budget = kv_->budget_bytes();
   stats_.kv_bytes_reserved = kv_->reserved_bytes();
   stats_.kv_bytes_used = kv_->used_bytes();

@@ -206,6 +206,35 @@ TEST(EngineCore, StatsAddUp) {
   EXPECT_EQ(stats.end_to_end.count, 3u);
 }
 
+// Without max_tokens the rest of the context is reserved: others wait, and the counters say why.
+TEST(EngineCore, WhatTheFirstWaitingRequestLacksIsShown) {
+  FakeOptions fake;
+  fake.max_context = 200;
+  EngineOptions options = TestCore::DefaultOptions();
+  options.kv_bytes = 8 << 10;  // two whole contexts do not fit
+  options.max_rows = 2;
+  TestCore test(fake, options);
+  const auto open_ended = test.Submit(Endless(5, 1, -1));
+  test.Submit(Endless(5, 2, -1));
+  test.core->RunOneStep();
+  EXPECT_EQ(test.core->stats().running, 1);
+  EXPECT_EQ(test.core->stats().running_open_ended, 1);
+  EXPECT_EQ(test.core->stats().waiting, 1);
+  EXPECT_TRUE(test.core->stats().waits_for_memory);
+  EXPECT_FALSE(test.core->stats().waits_for_row);
+  test.RunUntilIdle();
+  EXPECT_FALSE(test.core->stats().waits_for_memory);
+  EXPECT_EQ(test.core->stats().running_open_ended, 0);
+
+  // With max_tokens two run, and the third lacks a row.
+  for (uint64_t salt = 0; salt < 3; ++salt) test.Submit(Endless(5, salt, 9));
+  test.core->RunOneStep();
+  EXPECT_EQ(test.core->stats().running, 2);
+  EXPECT_EQ(test.core->stats().running_open_ended, 0);
+  EXPECT_TRUE(test.core->stats().waits_for_row);
+  EXPECT_FALSE(test.core->stats().waits_for_memory);
+}
+
 TEST(EngineCore, OptionsOutOfRangeAreNamed) {
   const auto param = [](const std::function<void(EngineOptions&)>& change) {
     EngineOptions options = TestCore::DefaultOptions();

@@ -33,9 +33,13 @@ void Scheduler::Add(std::unique_ptr<Sequence>&& sequence) {
 }
 
 void Scheduler::Admit(std::vector<Sequence*>* started) {
+  lacks_memory_ = false;
   while (!waiting_.empty() && static_cast<int32_t>(running_.size()) < max_rows_) {
     const auto slot = kv_->Admit(waiting_.front()->worst_case_tokens());
-    if (!slot) return;
+    if (!slot) {
+      lacks_memory_ = true;
+      return;
+    }
     running_.push_back(std::move(waiting_.front()));
     waiting_.pop_front();
     running_.back()->Start(*slot);

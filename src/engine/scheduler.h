@@ -58,6 +58,12 @@ class Scheduler {
   // Takes a sequence out, wherever it is, with its blocks and its reservation.
   std::unique_ptr<Sequence> Remove(Sequence* sequence);
 
+  // What the first waiting sequence lacked when Admit last looked: a row, or memory.
+  bool waits_for_row() const {
+    return !waiting_.empty() && static_cast<int32_t>(running_.size()) >= max_rows_;
+  }
+  bool waits_for_memory() const { return !waiting_.empty() && lacks_memory_; }
+
   const std::deque<std::unique_ptr<Sequence>>& waiting() const { return waiting_; }
   const std::vector<std::unique_ptr<Sequence>>& running() const { return running_; }
 
@@ -72,6 +78,7 @@ class Scheduler {
   std::deque<std::unique_ptr<Sequence>> waiting_;   // by arrival
   std::vector<std::unique_ptr<Sequence>> running_;  // by arrival
   std::vector<Sequence*> joiners_;                  // of the plan in the making
+  bool lacks_memory_ = false;
 };
 
 }  // namespace lockstep

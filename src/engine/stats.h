@@ -20,6 +20,10 @@ struct EngineStats {
   // Gauges.
   int64_t running = 0;
   int64_t waiting = 0;
+  int64_t running_open_ended = 0;  // without max_tokens: they reserve the rest of the context
+  // What the first of those that wait lacks; at most one is true.
+  bool waits_for_row = false;
+  bool waits_for_memory = false;
   int64_t kv_bytes_budget = 0;
   int64_t kv_bytes_reserved = 0;  // worst case of admitted rows
   int64_t kv_bytes_used = 0;      // blocks that hold tokens

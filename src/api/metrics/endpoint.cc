@@ -24,6 +24,17 @@ class Page {
     Add(std::move(name), std::move(help), MetricType::Gauge).metric.push_back(std::move(metric));
   }
 
+  // Several values of one gauge, told apart by a label.
+  void GaugeFamily(std::string name, std::string help) {
+    Add(std::move(name), std::move(help), MetricType::Gauge);
+  }
+  void GaugeValue(std::string label, std::string label_value, double value) {
+    ClientMetric metric = Labelled();
+    metric.label.push_back({std::move(label), std::move(label_value)});
+    metric.gauge.value = value;
+    families_.back().metric.push_back(std::move(metric));
+  }
+
   void Counter(std::string name, std::string help, double value) {
     CounterFamily(std::move(name), std::move(help));
     CounterValue({}, {}, value);
@@ -89,6 +100,12 @@ void AddEngine(const EngineStats& stats, Page* page) {
   const auto number = [](auto value) { return static_cast<double>(value); };
   page->Gauge("vllm:num_requests_running", "Sequences that run.", number(stats.running));
   page->Gauge("vllm:num_requests_waiting", "Requests that wait.", number(stats.waiting));
+  page->Gauge("lockstep_requests_running_open_ended",
+              "Sequences without max_tokens, which reserve the rest of the context.",
+              number(stats.running_open_ended));
+  page->GaugeFamily("lockstep_queue_waits_for", "1: what the first waiting request lacks.");
+  page->GaugeValue("what", "row", stats.waits_for_row ? 1 : 0);
+  page->GaugeValue("what", "memory", stats.waits_for_memory ? 1 : 0);
   page->Gauge("vllm:kv_cache_usage_perc", "Share of the KV budget that is reserved, 0 to 1.",
               stats.kv_bytes_budget > 0
                   ? number(stats.kv_bytes_reserved) / number(stats.kv_bytes_budget)
