@@ -151,7 +151,7 @@ void ClientSocket::OnReadable() {
 }
 
 void ClientSocket::MarkGone() {
-  if (std::exchange(gone_, true)) return;
+  if (gone_.exchange(true)) return;
   error_code ignored;
   socket_.cancel(ignored);
   if (on_gone_) std::exchange(on_gone_, nullptr)();

@@ -55,6 +55,8 @@ class ClientSocket : public std::enable_shared_from_this<ClientSocket> {
   void StartWatch(std::function<void()> on_gone);
   void StopWatch();
   bool gone() const { return gone_; }
+  // The same for other threads; valid while the socket is held.
+  const std::atomic<bool>& gone_flag() const { return gone_; }
 
   // Until the next Wake, or the last one nobody waited for. False: `timeout` has passed first.
   boost::asio::awaitable<bool> WaitForWake(std::optional<Milliseconds> timeout);
@@ -97,7 +99,7 @@ class ClientSocket : public std::enable_shared_from_this<ClientSocket> {
   std::function<void()> on_gone_;
   uint64_t watch_generation_ = 0;
   bool watching_ = false;
-  bool gone_ = false;
+  std::atomic<bool> gone_{false};
   bool idle_ = false;
 };
 

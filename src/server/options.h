@@ -26,7 +26,8 @@ struct ServerOptions {
   std::chrono::milliseconds keep_alive_interval{10'000};
 
   int io_threads = 1;
-  int worker_threads = 2;  // parse, template and tokenise
+  // Parse, template and tokenise; one of them at least is kept for short requests (WorkQueue).
+  int worker_threads = 2;
 
   // What the kernel may hold of an answer that the client does not read.
   int send_buffer_bytes = 256 << 10;

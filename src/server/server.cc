@@ -130,7 +130,7 @@ class Server::Impl {
     work_.reset();
     state_->io.stop();
     for (std::thread& thread : threads_) thread.join();
-    state_->workers.join();
+    state_->workers.Join();
   }
 
   uint16_t port() const { return port_; }

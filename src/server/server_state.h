@@ -4,7 +4,6 @@
 
 #include <atomic>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/thread_pool.hpp>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -15,6 +14,7 @@
 #include "api/endpoint.h"
 #include "server/options.h"
 #include "server/router.h"
+#include "server/work_queue.h"
 
 namespace lockstep {
 
@@ -25,7 +25,7 @@ struct ServerState {
       : options(std::move(server_options)),
         router(routes),
         io(options.io_threads),
-        workers(static_cast<size_t>(options.worker_threads)) {}
+        workers(options.worker_threads) {}
 
   const ServerOptions options;
   const Router router;
@@ -45,7 +45,7 @@ struct ServerState {
 
   // Last, so that they go first: what they hold unregisters itself above.
   boost::asio::io_context io;
-  boost::asio::thread_pool workers;
+  WorkQueue workers;
 };
 
 }  // namespace lockstep

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/post.hpp>
 #include <chrono>
@@ -44,12 +45,16 @@ struct Session::Work {
   std::unique_ptr<GenerationRun> run;  // null: `reply` is the answer
   bool ready = false;                  // on the strand
 
+  void Refuse() {
+    reply = ErrorReply(Unavailable("there is not enough memory for this request now"));
+  }
+
   void Do(const HttpRequest& request, const ApiContext& context, const ServerState& state,
-          const std::function<void()>& readable) {
+          const ClientSocket& client, const std::function<void()>& readable) {
     try {
-      DoOrThrow(request, context, state, readable);
+      DoOrThrow(request, context, state, client, readable);
     } catch (const std::bad_alloc&) {
-      reply = ErrorReply(Unavailable("there is not enough memory for this request now"));
+      Refuse();
     } catch (const std::exception& exception) {
       LogError("{}: {}", request.match.route->path, exception.what());
       reply = ErrorReply(Internal("an unexpected error"));
@@ -58,8 +63,14 @@ struct Session::Work {
 
  private:
   void DoOrThrow(const HttpRequest& request, const ApiContext& context, const ServerState& state,
-                 const std::function<void()>& readable) {
-    const ApiCall call{request.body, request.match.rest, NewUniqueId(), UnixNow()};
+                 const ClientSocket& client, const std::function<void()>& readable) {
+    // It may have waited in a queue for longer than its client did.
+    if (const Status there = CheckClient(&client.gone_flag()); !there.ok()) {
+      reply = ErrorReply(there);
+      return;
+    }
+    const ApiCall call{request.body, request.match.rest, NewUniqueId(), UnixNow(),
+                       &client.gone_flag()};
     ApiResult result = request.match.route->handler(context, call);
     if (ApiReply* made = std::get_if<ApiReply>(&result)) {
       reply = std::move(*made);
@@ -163,19 +174,24 @@ asio::awaitable<std::shared_ptr<Session::Work>> Session::Run(HttpRequest& reques
   const ApiContext context = state_.Context();
   const std::function<void()> waker = client_->Waker();
   if (!request.match.route->heavy) {
-    work->Do(request, context, state_, waker);
+    work->Do(request, context, state_, *client_, waker);
     co_return work;
   }
-  asio::post(state_.workers, [this, work, &request, &context, &waker] {
-    work->Do(request, context, state_, waker);
-    // The strand may resume, and end, the coroutine as soon as it is told: nothing of its frame is
-    // touched from here on.
-    const auto client = client_;
-    asio::post(client->socket().get_executor(), [client, work] {
-      work->ready = true;
-      client->Wake();
+  try {
+    state_.workers.Post(request.body.size(), [this, work, &request, &context, &waker] {
+      work->Do(request, context, state_, *client_, waker);
+      // The strand may resume, and end, the coroutine as soon as it is told: nothing of its frame
+      // is touched from here on.
+      const auto client = client_;
+      asio::post(client->socket().get_executor(), [client, work] {
+        work->ready = true;
+        client->Wake();
+      });
     });
-  });
+  } catch (const std::bad_alloc&) {
+    work->Refuse();
+    work->ready = true;
+  }
   while (!work->ready) co_await client_->WaitForWake(std::nullopt);
   co_return work;
 }

@@ -119,6 +119,30 @@ TEST(Cases, C68_HeadersAtOnceAndCommentsInTheSilence) {
   EXPECT_TRUE(client.ReadUntil("[DONE]"));
 }
 
+// One worker: what it does for clients that left would hold up everybody.
+TEST(Generation, NothingIsTokenisedForClientsThatLeft) {
+  ServerOptions server;
+  server.worker_threads = 1;
+  Stack stack({}, server);
+  const std::string large = R"({"prompt":")" + std::string(size_t{1} << 17, ' ') + "\"}";
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_EQ(Post(stack.port(), "/tokenize", large).status, 200);
+  const auto one = std::chrono::steady_clock::now() - start;
+
+  RawClient first(stack.port());
+  first.SendPost("/tokenize", large);
+  constexpr int kLeaving = 40;
+  for (int i = 0; i < kLeaving; ++i) {
+    RawClient leaving(stack.port());
+    leaving.SendPost("/tokenize", large);
+    leaving.Reset();
+  }
+  const auto left = std::chrono::steady_clock::now();
+  EXPECT_EQ(Post(stack.port(), "/v1/completions", R"({"prompt":"a","max_tokens":1})").status, 200);
+  EXPECT_LT(std::chrono::steady_clock::now() - left, one * (kLeaving / 2));
+  EXPECT_EQ(first.Read().status, 200);
+}
+
 TEST(Generation, AFullQueueIs429) {
   std::promise<void> open;
   const auto opened = open.get_future().share();
