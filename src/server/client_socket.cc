@@ -71,7 +71,7 @@ void ClientSocket::ClearDeadline() {
 }
 
 asio::awaitable<bool> ClientSocket::WaitForRequest(Milliseconds timeout) {
-  if (gone_ || registration_.state.draining) co_return false;
+  if (gone_) co_return false;
   if (buffer_.size() > 0) co_return true;
   idle_ = true;
   SetDeadline(steady_clock::now() + timeout);

@@ -40,7 +40,7 @@ class ClientSocket : public std::enable_shared_from_this<ClientSocket> {
   bool expired() const { return expired_; }
 
   // Waits for the first byte of a request. False: the client left, or was idle for `timeout`, or
-  // the server shuts down.
+  // CloseIfIdle was called.
   boost::asio::awaitable<bool> WaitForRequest(Milliseconds timeout);
 
   // Each write must make progress within `timeout`. False: the connection is of no more use.

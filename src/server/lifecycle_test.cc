@@ -120,6 +120,39 @@ TEST(Lifecycle, StopLetsRunningAnswersEnd) {
   stopper.join();
 }
 
+TEST(Cases, C67_ADrainingServerSaysSoUntilItsLastRowIsDone) {
+  Gate gate;
+  ModelOptions options;
+  options.script = Bytes("done");
+  options.fake.before_step = gate.Hook();
+  TestModel model(options);
+  RunningServer running(model.served);
+  RawClient busy(running.port());
+  busy.SendPost("/v1/completions", R"({"prompt":"a"})");
+  ASSERT_TRUE(Eventually([&] { return gate.entered.load(); }));
+  std::thread stopper([&] { running.server->Stop(steady_clock::now() + kLong); });
+  ASSERT_TRUE(Eventually([&] { return Get(running.port(), "/health").status == 503; }));
+  for (int i = 0; i < 3; ++i) {
+    const auto health = Get(running.port(), "/health");
+    EXPECT_EQ(health.status, 503);
+    EXPECT_EQ(health.headers.at("connection"), "close");
+    EXPECT_NE(health.body.find("shutting down"), std::string::npos);
+    for (const char* path : {"/v1/completions", "/v1/chat/completions"}) {
+      const auto refused = Post(running.port(), path, R"({"prompt":"a"})");
+      EXPECT_EQ(refused.status, 503);
+      EXPECT_EQ(refused.headers.at("retry-after"), "1");
+    }
+    EXPECT_EQ(Get(running.port(), "/metrics").status, 200);
+  }
+  // One that connects and says nothing holds up nobody.
+  RawClient silent(running.port());
+  gate.open.set_value();
+  const auto answer = busy.Read();
+  EXPECT_EQ(Json::parse(answer.body)["choices"][0]["text"], "done");
+  stopper.join();
+  EXPECT_TRUE(silent.AtEnd());
+}
+
 TEST(Lifecycle, StopCancelsWhatOutlastsTheDeadline) {
   ModelOptions options;
   options.fake.max_context = 4000;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -71,6 +72,9 @@ Status Listen(const tcp::endpoint& endpoint, const ServerOptions& options,
 // When descriptors run out, accepting again at once would spin.
 constexpr std::chrono::milliseconds kAcceptRetry{50};
 
+// For answers that are none of a model's, once the last of those has ended.
+constexpr std::chrono::seconds kLastReplies{2};
+
 }  // namespace
 
 class Server::Impl {
@@ -116,16 +120,20 @@ class Server::Impl {
     if (stopped_) return;
     stopped_ = true;
     state_->draining = true;
-    asio::post(acceptor_.get_executor(), [this] {
-      error_code ignored;
-      acceptor_.close(ignored);
-    });
     if (!threads_.empty()) {
       for (const auto& client : Clients()) client->CloseIfIdle();
-      if (!WaitForClients(deadline)) {
+      const bool all_answered = WaitUntil(deadline, [this] { return state_->answering == 0; });
+      CloseAcceptor();
+      // Who is being told that it is over gets a moment for it.
+      const auto told = std::min(deadline, std::chrono::steady_clock::now() + kLastReplies);
+      for (const auto& client : Clients()) client->CloseIfIdle();
+      const auto none = [this] { return state_->clients.empty(); };
+      if (!all_answered || !WaitUntil(told, none)) {
         for (const auto& client : Clients()) client->Close();
-        WaitForClients(std::nullopt);
+        WaitUntil(std::nullopt, none);
       }
+    } else {
+      CloseAcceptor();
     }
     work_.reset();
     state_->io.stop();
@@ -140,7 +148,12 @@ class Server::Impl {
     while (acceptor_.is_open()) {
       auto [error, socket] = co_await acceptor_.async_accept(asio::make_strand(state_->io), kAwait);
       if (!error) {
-        StartSession(std::move(socket), *state_);
+        // One connection for which there is no memory is not the end of accepting.
+        try {
+          StartSession(std::move(socket), *state_);
+        } catch (const std::exception& failure) {
+          LogWarning("a connection could not be served: {}", failure.what());
+        }
         continue;
       }
       if (error == asio::error::operation_aborted || !acceptor_.is_open()) co_return;
@@ -159,12 +172,19 @@ class Server::Impl {
     return clients;
   }
 
-  // Without a deadline it waits for as long as it takes. Whether none is left.
-  bool WaitForClients(std::optional<std::chrono::steady_clock::time_point> deadline) {
+  void CloseAcceptor() {
+    asio::post(acceptor_.get_executor(), [this] {
+      error_code ignored;
+      acceptor_.close(ignored);
+    });
+  }
+
+  // Without a deadline it waits for as long as it takes. Whether `over` came true, under the mutex.
+  template <typename Predicate>
+  bool WaitUntil(std::optional<std::chrono::steady_clock::time_point> deadline, Predicate over) {
     std::unique_lock lock(state_->mutex);
-    const auto none = [this] { return state_->clients.empty(); };
-    if (deadline) return state_->client_gone.wait_until(lock, *deadline, none);
-    state_->client_gone.wait(lock, none);
+    if (deadline) return state_->client_gone.wait_until(lock, *deadline, over);
+    state_->client_gone.wait(lock, over);
     return true;
   }
 

@@ -31,8 +31,9 @@ class Server {
   // From now on requests are served. The model's engine must live until Stop has returned.
   void SetModel(ServedModel model);
 
-  // Accepts nothing more, answers new requests with 503, lets those that run end until `deadline`,
-  // then cancels them; returns when no connection is left. Idempotent.
+  // Answers new requests with 503 (so that /health says what is going on), lets those that run end
+  // until `deadline`, then accepts nothing more and cancels what is left; returns when no
+  // connection is left. Idempotent.
   void Stop(std::chrono::steady_clock::time_point deadline);
 
   uint16_t port() const;

@@ -38,8 +38,28 @@ struct ServerState {
     return {model, draining.load(), &http};
   }
 
+  // Counts an answer of a model, from its request to its last byte: what a shutdown waits for.
+  class Answering {
+   public:
+    explicit Answering(ServerState& state) : state_(state) {
+      const std::lock_guard lock(state_.mutex);
+      ++state_.answering;
+    }
+    ~Answering() {
+      const std::lock_guard lock(state_.mutex);
+      --state_.answering;
+      state_.client_gone.notify_all();
+    }
+    Answering(const Answering&) = delete;
+    Answering& operator=(const Answering&) = delete;
+
+   private:
+    ServerState& state_;
+  };
+
   std::mutex mutex;
-  std::condition_variable client_gone;
+  std::condition_variable client_gone;                                     // or an answer ended
+  int64_t answering = 0;                                                   // by mutex
   std::shared_ptr<const ServedModel> model;                                // by mutex
   std::unordered_map<ClientSocket*, std::weak_ptr<ClientSocket>> clients;  // by mutex
 

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <exception>
 #include <new>
+#include <optional>
 #include <random>
 #include <utility>
 #include <variant>
@@ -122,6 +123,8 @@ asio::awaitable<void> Session::Serve() {
     more = co_await client_->WaitForRequest(state_.options.idle_timeout);
     if (!more) co_return;
     more = co_await ServeOne();
+    // While the server shuts down each connection has one request, which is told so.
+    if (state_.draining) break;
   }
   if (!client_->gone()) co_await client_->Finish();
 }
@@ -150,6 +153,8 @@ asio::awaitable<bool> Session::ServeOne() {
 }
 
 asio::awaitable<bool> Session::Answer(HttpRequest& request) {
+  std::optional<ServerState::Answering> answering;
+  if (request.match.route->heavy && !state_.draining) answering.emplace(state_);
   const std::shared_ptr<Work> work = co_await Run(request);
   // What the body took is free while the answer is made.
   std::string().swap(request.body);
