@@ -76,6 +76,7 @@ TEST_F(ChatRequestTest, C56_WrongTypesAndRangesNameTheField) {
       {R"("min_p":1.1)", "min_p"},
       {R"("repetition_penalty":0)", "repetition_penalty"},
       {R"("repetition_penalty":1e-60)", "repetition_penalty"},
+      {R"("repetition_penalty":1e-38)", "repetition_penalty"},
       {R"("repetition_penalty":-1)", "repetition_penalty"},
       {R"("presence_penalty":2.1)", "presence_penalty"},
       {R"("frequency_penalty":-2.1)", "frequency_penalty"},
@@ -310,6 +311,22 @@ TEST_F(ChatRequestTest, C42_NullContentWithToolCalls) {
         "<|im_start|>user\n2+3<|im_end|>\n<|im_start|>assistant\n"
         R"([{"id": "1", "type": "function", "function": {"name": "add", "arguments": {"a": 2}}}])"
         "<|im_end|>\n<|im_start|>tool\n5<|im_end|>\n<|im_start|>assistant\n");
+  }
+}
+
+TEST_F(ChatRequestTest, C33_ArgumentsOfACallThatAreNoSaneJson) {
+  const auto with = [this](const std::string& arguments) {
+    const std::string text = Json(arguments).dump();
+    return Call(R"({"messages":[{"role":"user","content":"a"},{"role":"assistant","tool_calls":)"
+                R"([{"id":"1","type":"function","function":{"name":"f","arguments":)" +
+                text + "}}]}]}");
+  };
+  const std::string path = "messages[1].tool_calls[0].function.arguments";
+  EXPECT_EQ(Param(with(R"({"a":)" + std::string(3000, '[') + std::string(3000, ']') + "}")), path);
+  EXPECT_EQ(Param(with(R"({"a":1,"a":2})")), path);
+  // What a model wrote wrongly comes back as it is.
+  for (const char* text : {"", "{", "{\"a\":", "not json", "[1]", "5"}) {
+    EXPECT_NE(PromptText(with(text)).find(Json(text).dump()), std::string::npos) << text;
   }
 }
 

@@ -51,12 +51,8 @@ Status ReadSampling(const Json& body, int32_t vocab_size, SamplingParams* sampli
   LOCKSTEP_RETURN_IF_ERROR(ReadFloat(body, "min_p", 0, 1, &sampling->min_p));
   LOCKSTEP_RETURN_IF_ERROR(ReadInt32(body, "top_k", -1, INT32_MAX, &sampling->top_k));
   if (sampling->top_k == -1 || sampling->top_k > vocab_size) sampling->top_k = 0;
-  LOCKSTEP_RETURN_IF_ERROR(
-      ReadFloat(body, "repetition_penalty", 0, 100, &sampling->repetition_penalty));
-  // Checked as the float it became: a tiny double turns into 0.
-  if (!(sampling->repetition_penalty > 0)) {
-    return InvalidArgument("'repetition_penalty' must be greater than 0", "repetition_penalty");
-  }
+  LOCKSTEP_RETURN_IF_ERROR(ReadFloat(body, "repetition_penalty", kMinRepetitionPenalty, 100,
+                                     &sampling->repetition_penalty));
   LOCKSTEP_RETURN_IF_ERROR(ReadFloat(body, "presence_penalty", -2, 2, &sampling->presence_penalty));
   return ReadFloat(body, "frequency_penalty", -2, 2, &sampling->frequency_penalty);
 }

@@ -15,6 +15,7 @@ class Builder : public nlohmann::json_sax<Json> {
   Json Take() { return std::move(root_); }
   const std::string& error() const { return error_; }
   const std::string& error_key() const { return error_key_; }
+  bool malformed() const { return malformed_; }
 
   bool null() override { return Place(nullptr); }
   bool boolean(bool value) override { return Place(value); }
@@ -46,6 +47,7 @@ class Builder : public nlohmann::json_sax<Json> {
     const bool overflow =
         std::string_view(exception.what()).find("number overflow") != std::string_view::npos;
     if (overflow) return Fail(fmt::format("number {} is out of range", last_token), LastKey());
+    malformed_ = true;
     return Fail(fmt::format("malformed JSON at byte {}", position), {});
   }
 
@@ -98,11 +100,15 @@ class Builder : public nlohmann::json_sax<Json> {
   std::vector<Json*> open_;  // containers from the root to the one being filled
   std::string error_;
   std::string error_key_;
+  bool malformed_ = false;
 };
 
 }  // namespace
 
-Result<Json> ParseJson(std::string_view text) {
+Result<Json> ParseJson(std::string_view text, bool* malformed) {
+  bool ignored = false;
+  if (malformed == nullptr) malformed = &ignored;
+  *malformed = true;
   if (text.starts_with("\xEF\xBB\xBF")) {
     return InvalidArgument("malformed JSON: it begins with a byte order mark");
   }
@@ -113,11 +119,13 @@ Result<Json> ParseJson(std::string_view text) {
   Builder builder;
   try {
     if (!Json::sax_parse(text.begin(), text.end(), &builder)) {
+      *malformed = builder.malformed();
       return InvalidArgument(builder.error(), builder.error_key());
     }
   } catch (const nlohmann::json::exception&) {
     return InvalidArgument("malformed JSON");
   }
+  *malformed = false;
   return builder.Take();
 }
 

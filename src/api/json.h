@@ -16,8 +16,9 @@ using Json = nlohmann::ordered_json;
 
 inline constexpr size_t kMaxJsonDepth = 128;
 
-// Errors: kInvalidArgument, with the byte offset or the key at fault.
-Result<Json> ParseJson(std::string_view text);
+// Errors: kInvalidArgument, with the byte offset or the key at fault. `malformed`, when given, is
+// set to whether the text is no JSON at all, as opposed to JSON that is refused here.
+Result<Json> ParseJson(std::string_view text, bool* malformed = nullptr);
 
 // As ParseJson, and the document must be an object: what every request body is.
 Result<Json> ParseJsonObject(std::string_view text);

@@ -45,13 +45,18 @@ Result<std::string> ReadContent(const Json& content, const std::string& path) {
   return joined;
 }
 
-// Templates index arguments as an object; the API sends them as JSON text.
+// Templates index arguments as an object; the API sends them as JSON text. A model may have written
+// what is no JSON, and its client sends it back: that stays text.
 Result<Json> ReadArguments(const Json& function, const std::string& path) {
   const Json* arguments = FindField(function, "arguments");
   if (arguments == nullptr) return Json::object();
   if (arguments->is_object()) return *arguments;
   if (!arguments->is_string()) return WrongType(path, "a string", *arguments);
-  Result<Json> parsed = ParseJson(arguments->get_ref<const std::string&>());
+  bool malformed = false;
+  Result<Json> parsed = ParseJson(arguments->get_ref<const std::string&>(), &malformed);
+  if (!parsed.ok() && !malformed) {
+    return InvalidArgument(fmt::format("'{}': {}", path, parsed.status().message()), path);
+  }
   if (parsed.ok() && parsed->is_object()) return *parsed;
   return *arguments;
 }
