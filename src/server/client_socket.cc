@@ -74,11 +74,16 @@ asio::awaitable<bool> ClientSocket::WaitForRequest(Milliseconds timeout) {
   if (gone_) co_return false;
   if (buffer_.size() > 0) co_return true;
   idle_ = true;
-  SetDeadline(steady_clock::now() + timeout);
+  const bool more = co_await ReadMore(steady_clock::now() + timeout);
+  idle_ = false;
+  co_return more;
+}
+
+asio::awaitable<bool> ClientSocket::ReadMore(steady_clock::time_point deadline) {
+  SetDeadline(deadline);
   const auto space = buffer_.prepare(kReadBytes);
   const auto [error, size] = co_await socket_.async_read_some(space, kAwait);
   ClearDeadline();
-  idle_ = false;
   if (error) co_return false;
   buffer_.commit(size);
   co_return true;

@@ -43,6 +43,9 @@ class ClientSocket : public std::enable_shared_from_this<ClientSocket> {
   // CloseIfIdle was called.
   boost::asio::awaitable<bool> WaitForRequest(Milliseconds timeout);
 
+  // Adds what comes next to buffer(). False: the connection ended, or expired() is true.
+  boost::asio::awaitable<bool> ReadMore(std::chrono::steady_clock::time_point deadline);
+
   // Each write must make progress within `timeout`. False: the connection is of no more use.
   boost::asio::awaitable<bool> Write(std::string_view data, Milliseconds timeout);
 

@@ -75,7 +75,18 @@ TEST_F(HostileHttp, HeadHasLengthButNoBody) {
 
 TEST_F(HostileHttp, MalformedRequestsAreToldAndClosed) {
   for (const std::string bytes :
-       {"\r\n\r\n\r\nnonsense\r\n\r\n", "GET\r\n\r\n", "GET /health HTTP/9.9\r\n\r\n",
+       {"\r\n\r\n\r\nnonsense\r\n\r\n",
+        "GET\r\n\r\n",
+        "\n",
+        "GET /health HTTP/1.1\nHost: x\n\n",
+        "GET /health HTTP/1.1\nHost: x\r\n\r\n",
+        "GET /health HTTP/1.1\r\nHost: x\n\r\n",
+        "GET /health HTTP/1.1\r\nHost: x\r\n\n",
+        "\r\n\nGET /health HTTP/1.1\r\nHost: x\r\n\r\n",
+        "GET /health HTTP/1.1\r\nA: b\nHost: x\r\n\r\n",
+        "POST /tokenize HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\n{}",
+        "POST /tokenize HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\n\n",
+        "GET /health HTTP/9.9\r\n\r\n",
         "GET /health HTTP/1.1\r\nHo st: x\r\n\r\n",
         "GET /health HTTP/1.1\r\nHost: x\r\n: y\r\n\r\n",
         "GET /health HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
@@ -84,7 +95,8 @@ TEST_F(HostileHttp, MalformedRequestsAreToldAndClosed) {
         "POST /tokenize HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: "
         "chunked\r\n\r\n0\r\n\r\n",
         "POST /tokenize HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
-        "GET /health HTTP/1.1\r\n\r\n", "GET /health HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n",
+        "GET /health HTTP/1.1\r\n\r\n",
+        "GET /health HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n",
         "\x16\x03\x01\x02\x01\x01\xfc\x03\x03 a TLS hello\r\n\r\n"}) {
     RawClient client(port());
     client.Send(bytes);
@@ -192,6 +204,24 @@ TEST_F(HostileHttp, AnUnreadBodyClosesTheConnection) {
       "GET /health HTTP/1.1\r\nHost: x\r\n\r\n");
   ExpectError(client.Read(), 404);
   EXPECT_TRUE(client.AtEnd());
+}
+
+TEST_F(HostileHttp, EmptyLinesBeforeARequestAreDropped) {
+  RawClient client(port());
+  for (const std::string& before :
+       {std::string("\r\n"), std::string(), std::string("\r\n\r\n"), std::string(100000, '\r')}) {
+    std::string lines = before;
+    for (size_t i = 1; i < lines.size(); i += 2) lines[i] = '\n';
+    client.Send(lines + "POST /tokenize HTTP/1.1\r\nHost: x\r\nContent-Length: 14\r\n\r\n" +
+                R"({"prompt":"a"})");
+    EXPECT_EQ(client.Read().status, 200);
+  }
+  // In pieces.
+  for (const char* piece :
+       {"\r", "\n", "\r", "\nGET /hea", "lth HTTP/1.1\r", "\nHost: x\r\n\r", "\n"}) {
+    client.Send(piece);
+  }
+  EXPECT_EQ(client.Read().status, 200);
 }
 
 TEST_F(HostileHttp, RequestIdsAreEchoedIfHarmless) {

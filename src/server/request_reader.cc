@@ -124,6 +124,55 @@ std::optional<ApiReply> CheckHeader(const Fields& fields, bool chunked, const Ro
   return std::nullopt;
 }
 
+enum class Lines { kWhole, kPartial, kBareLf };
+
+// Whether a header, from its request line to its empty line, is there. HTTP ends lines with CRLF
+// alone: what takes a bare LF for an end sees other requests than what does not (RFC 9112, 2.2 and
+// 11.2). The parser would wait for more.
+Lines LinesOf(std::string_view bytes) {
+  for (size_t at = bytes.find('\n'); at != bytes.npos; at = bytes.find('\n', at + 1)) {
+    if (at == 0 || bytes[at - 1] != '\r') return Lines::kBareLf;
+    if (at >= 3 && bytes.substr(at - 3, 3) == "\r\n\r") return Lines::kWhole;
+  }
+  return Lines::kPartial;
+}
+
+std::string_view Buffered(ClientSocket& client) {
+  const auto bytes = client.buffer().data();
+  return {static_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+ApiReply BareLf() {
+  return Fault(400, "malformed HTTP: a line ends in LF without CR", "malformed_http");
+}
+
+// Drops the empty lines before a request, which some clients send after a body (RFC 9112, 2.2).
+// False: nothing else came.
+asio::awaitable<bool> SkipEmptyLines(ClientSocket& client, steady_clock::time_point deadline) {
+  while (true) {
+    const std::string_view bytes = Buffered(client);
+    if (bytes.starts_with("\r\n")) {
+      client.buffer().consume(2);
+    } else if (!bytes.empty() && bytes != "\r") {
+      co_return true;
+    } else {
+      const bool more = co_await client.ReadMore(deadline);
+      if (!more) co_return false;
+    }
+  }
+}
+
+// Reads until the header is whole, or wrong in a way that the parser would not see, or too long.
+// False: the connection ended or the deadline passed first.
+asio::awaitable<bool> FillHeader(ClientSocket& client, size_t limit,
+                                 steady_clock::time_point deadline) {
+  while (LinesOf(Buffered(client)) == Lines::kPartial && client.buffer().size() <= limit) {
+    const bool more = co_await client.ReadMore(deadline);
+    if (!more) co_return false;
+  }
+  co_return true;
+}
+
 }  // namespace
 
 bool BodyCharge::Grow(size_t bytes) {
@@ -137,12 +186,24 @@ asio::awaitable<ReadOutcome> ReadRequest(ClientSocket& client, ServerState& stat
   Parser parser;
   parser.header_limit(static_cast<uint32_t>(options.max_header_bytes));
   parser.body_limit(options.max_body_bytes);
-  const auto start = steady_clock::now();
-  client.SetDeadline(start + options.header_timeout);
-  auto [error, size] =
-      co_await http::async_read_header(client.socket(), client.buffer(), parser, kAwait);
-  client.ClearDeadline();
-  if (error) {
+  const bool begun = co_await SkipEmptyLines(client, steady_clock::now() + options.idle_timeout);
+  if (!begun) co_return ReadOutcome::kClosed;
+  const auto deadline = steady_clock::now() + options.header_timeout;
+  const bool filled = co_await FillHeader(client, options.max_header_bytes, deadline);
+  if (filled && LinesOf(Buffered(client)) == Lines::kBareLf) {
+    *reply = BareLf();
+    co_return ReadOutcome::kReply;
+  }
+  // What is there; after the deadline or the connection's end that is not enough.
+  error_code error;
+  size_t size = 0;
+  if (!client.expired()) {
+    client.SetDeadline(deadline);
+    std::tie(error, size) =
+        co_await http::async_read_header(client.socket(), client.buffer(), parser, kAwait);
+    client.ClearDeadline();
+  }
+  if (error || client.expired()) {
     std::optional<ApiReply> fault = FaultOf(error, client, options);
     if (!fault) co_return ReadOutcome::kClosed;
     *reply = std::move(*fault);
@@ -170,15 +231,30 @@ asio::awaitable<ReadOutcome> ReadRequest(ClientSocket& client, ServerState& stat
 
   parser.eager(true);
   size_t charged = 0;
+  bool starved = false;  // what is in the buffer is not enough to go on
   const auto body_start = steady_clock::now();
   while (!parser.is_done()) {
-    client.SetDeadline(body_start + options.body_timeout +
-                       std::chrono::seconds(charged / kBodyBytesPerSecond));
-    std::tie(error, size) =
-        co_await http::async_read_some(client.socket(), client.buffer(), parser, kAwait);
-    client.ClearDeadline();
-    if (error) {
-      std::optional<ApiReply> fault = FaultOf(error, client, options);
+    if (client.buffer().size() == 0 || starved) {
+      const bool more = co_await client.ReadMore(
+          body_start + options.body_timeout + std::chrono::seconds(charged / kBodyBytesPerSecond));
+      if (!more) {
+        std::optional<ApiReply> fault = FaultOf({}, client, options);
+        if (!fault) co_return ReadOutcome::kClosed;
+        *reply = std::move(*fault);
+        co_return ReadOutcome::kReply;
+      }
+    }
+    client.buffer().consume(parser.put(client.buffer().data(), error));
+    starved = error == http::error::need_more;
+    // What is left is part of a chunk's first line, or of the trailer.
+    const bool bare_lf = starved && LinesOf(Buffered(client)) == Lines::kBareLf;
+    // A chunk's line or a trailer as long as no header may be.
+    if (starved && client.buffer().size() > options.max_header_bytes) {
+      error = http::error::header_limit;
+      starved = false;
+    }
+    if (bare_lf || (error && !starved)) {
+      std::optional<ApiReply> fault = bare_lf ? BareLf() : FaultOf(error, client, options);
       if (!fault) co_return ReadOutcome::kClosed;
       *reply = std::move(*fault);
       co_return ReadOutcome::kReply;
