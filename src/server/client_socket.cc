@@ -150,9 +150,22 @@ void ClientSocket::OnReadable() {
   error_code error;
   const size_t size = socket_.read_some(buffer_.prepare(kReadBytes), error);
   if (error == asio::error::would_block || error == asio::error::interrupted) return Watch();
+  if (error == asio::error::eof) return OnHalfClosed();
   if (error) return MarkGone();
   buffer_.commit(size);
   Watch();
+}
+
+void ClientSocket::OnHalfClosed() {
+  half_closed_ = true;
+  probe_ = true;
+  socket_.async_wait(
+      tcp::socket::wait_error,
+      [self = shared_from_this(), generation = watch_generation_](const error_code& error) {
+        if (generation != self->watch_generation_ || !self->watching_ || error) return;
+        self->MarkGone();
+      });
+  Wake();
 }
 
 void ClientSocket::MarkGone() {

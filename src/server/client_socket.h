@@ -17,6 +17,7 @@
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "server/server_state.h"
 
@@ -54,10 +55,16 @@ class ClientSocket : public std::enable_shared_from_this<ClientSocket> {
   boost::asio::awaitable<void> Finish();
 
   // Until StopWatch: bytes that come are kept for the next request, and `on_gone` is called once
-  // when the client closes its side or resets, or the server closes the connection.
+  // when the client resets the connection, or the server closes it. When the client has ended its
+  // side, Wake is called and TakeProbe is true once: it may still listen, or have left altogether,
+  // and only the second resets the connection when something is written to it.
   void StartWatch(std::function<void()> on_gone);
   void StopWatch();
+  bool TakeProbe() { return std::exchange(probe_, false); }
+  void Leave() { MarkGone(); }  // the caller takes it for gone
   bool gone() const { return gone_; }
+  // It sends nothing more, and all it sent was taken.
+  bool half_closed() const { return half_closed_ && buffer_.size() == 0; }
   // The same for other threads; valid while the socket is held.
   const std::atomic<bool>& gone_flag() const { return gone_; }
 
@@ -85,6 +92,7 @@ class ClientSocket : public std::enable_shared_from_this<ClientSocket> {
   ClientSocket(boost::asio::ip::tcp::socket socket, ServerState& state);
   void Watch();
   void OnReadable();
+  void OnHalfClosed();
   void MarkGone();
 
   Registration registration_;
@@ -103,6 +111,8 @@ class ClientSocket : public std::enable_shared_from_this<ClientSocket> {
   uint64_t watch_generation_ = 0;
   bool watching_ = false;
   std::atomic<bool> gone_{false};
+  bool half_closed_ = false;
+  bool probe_ = false;
   bool idle_ = false;
 };
 

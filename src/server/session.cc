@@ -22,6 +22,8 @@ namespace {
 namespace asio = boost::asio;
 
 constexpr std::string_view kKeepAliveComment = ": keep-alive\n\n";
+// Says nothing, and may precede any answer (RFC 9110, 15.2.1).
+constexpr std::string_view kInterim = "HTTP/1.1 100 Continue\r\n\r\n";
 
 std::string NewUniqueId() {
   thread_local std::mt19937_64 generator{[] {
@@ -130,7 +132,14 @@ asio::awaitable<void> Session::Serve() {
 }
 
 bool Session::KeepAlive(const HttpRequest& request) const {
-  return request.keep_alive && !state_.draining;
+  return request.keep_alive && !state_.draining && !client_->half_closed();
+}
+
+asio::awaitable<void> Session::Probe(const HttpRequest& request) {
+  // HTTP/1.0 knows no interim responses.
+  if (request.http_1_0 || !client_->TakeProbe()) co_return;
+  const bool sent = co_await client_->Write(kInterim, state_.options.write_timeout);
+  static_cast<void>(sent);  // on a failure the client is gone
 }
 
 asio::awaitable<bool> Session::ServeOne() {
@@ -197,7 +206,10 @@ asio::awaitable<std::shared_ptr<Session::Work>> Session::Run(HttpRequest& reques
     work->Refuse();
     work->ready = true;
   }
-  while (!work->ready) co_await client_->WaitForWake(std::nullopt);
+  while (!work->ready) {
+    co_await client_->WaitForWake(std::nullopt);
+    co_await Probe(request);
+  }
   co_return work;
 }
 
@@ -215,7 +227,10 @@ asio::awaitable<bool> Session::AnswerWhole(GenerationRun& run, const HttpRequest
       const bool more = co_await Send(reply, request);
       co_return more;
     }
-    co_await client_->WaitForWake(std::nullopt);
+    co_await client_->WaitForWake(state_.options.keep_alive_interval);
+    co_await Probe(request);
+    // Without a probe, who sends no more is taken for gone.
+    if (client_->TakeProbe()) client_->Leave();
   }
   co_return false;
 }
@@ -250,7 +265,7 @@ asio::awaitable<bool> Session::AnswerStream(GenerationRun& run, const HttpReques
     events.clear();
     const bool woken = co_await client_->WaitForWake(state_.options.keep_alive_interval);
     if (client_->gone()) co_return false;
-    if (!woken) events = kKeepAliveComment;
+    if (!woken || client_->TakeProbe()) events = kKeepAliveComment;
   }
 }
 

@@ -39,6 +39,9 @@ class Session {
   boost::asio::awaitable<bool> Send(const ApiReply& reply, const HttpRequest& request);
   // Runs the endpoint, on a worker when it is heavy.
   boost::asio::awaitable<std::shared_ptr<Work>> Run(HttpRequest& request);
+  // Finds out whether a client that sends no more still listens (ClientSocket::TakeProbe).
+  // REQUIRES: no byte of the answer is out.
+  boost::asio::awaitable<void> Probe(const HttpRequest& request);
   bool KeepAlive(const HttpRequest& request) const;
 
   std::shared_ptr<ClientSocket> client_;

@@ -61,6 +61,59 @@ TEST(Cases, C14_AClientThatLeavesFreesItsRow) {
   }
 }
 
+// As a pipe into nc does: it ends its side once the request is out, and reads on.
+TEST(Generation, AClientThatOnlyEndsItsSideIsServed) {
+  for (const bool stream : {false, true}) {
+    for (const bool http_1_0 : {false, true}) {
+      if (http_1_0 && !stream) continue;
+      ModelOptions options;
+      options.script = Bytes("served");
+      std::promise<void> open;
+      const auto opened = open.get_future().share();
+      options.fake.before_step = [opened](int64_t n, const StepInput&) {
+        if (n == 2) opened.wait_for(kPatience);
+        return OkStatus();
+      };
+      Stack stack(options);
+      RawClient client(stack.port());
+      const std::string body =
+          std::string(R"({"prompt":"a","stream":)") + (stream ? "true}" : "false}");
+      client.Send("POST /v1/completions HTTP/1." + std::string(http_1_0 ? "0" : "1") +
+                  "\r\nHost: x\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" +
+                  body);
+      client.CloseWrite();
+      // The question whether it listens comes while the row runs.
+      EXPECT_TRUE(client.ReadUntil(stream ? ": keep-alive" : "100 Continue\r\n\r\n"));
+      open.set_value();
+      if (stream) {
+        EXPECT_TRUE(client.ReadUntil("[DONE]"));
+      } else {
+        const RawResponse response = client.Read();
+        EXPECT_EQ(response.status, 200);
+        EXPECT_EQ(response.headers.at("connection"), "close");
+        EXPECT_EQ(Json::parse(response.body)["choices"][0]["text"], "served");
+      }
+      EXPECT_TRUE(Eventually([&] { return stack.model.engine->stats().finished_stop == 1; }));
+      EXPECT_EQ(stack.model.engine->stats().finished_cancelled, 0u);
+    }
+  }
+}
+
+TEST(Generation, PipelinedRequestsOfAHalfClosedClientAreAllServed) {
+  ModelOptions options;
+  options.script = Bytes("ok");
+  Stack stack(options);
+  RawClient client(stack.port());
+  for (int i = 0; i < 3; ++i) client.SendPost("/v1/completions", R"({"prompt":"a"})");
+  client.CloseWrite();
+  for (int i = 0; i < 3; ++i) {
+    RawResponse response = client.Read();
+    while (response.status == 100) response = client.Read();
+    EXPECT_EQ(response.status, 200);
+  }
+  EXPECT_TRUE(client.AtEnd());
+}
+
 TEST(Cases, C53_AFaultAfterTheFirstByteIsOneErrorEvent) {
   ModelOptions options;
   options.fake.row_status = [](int64_t n, const StepRow&) {
