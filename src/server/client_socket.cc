@@ -4,6 +4,7 @@
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <new>
 #include <utility>
 
 namespace lockstep {
@@ -194,10 +195,15 @@ std::function<void()> ClientSocket::Waker() {
   return [weak = weak_from_this()] {
     const std::shared_ptr<ClientSocket> self = weak.lock();
     if (self == nullptr || self->wake_posted_.exchange(true)) return;
-    asio::post(self->socket_.get_executor(), [self] {
+    try {
+      asio::post(self->socket_.get_executor(), [self] {
+        self->wake_posted_ = false;
+        self->Wake();
+      });
+    } catch (const std::bad_alloc&) {
       self->wake_posted_ = false;
-      self->Wake();
-    });
+      throw;
+    }
   };
 }
 

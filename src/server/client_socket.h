@@ -71,7 +71,8 @@ class ClientSocket : public std::enable_shared_from_this<ClientSocket> {
   // Until the next Wake, or the last one nobody waited for. False: `timeout` has passed first.
   boost::asio::awaitable<bool> WaitForWake(std::optional<Milliseconds> timeout);
   void Wake();
-  // Calls Wake on the strand; for any thread, at any time. Holds no share of the socket.
+  // Calls Wake on the strand; for any thread, at any time. Holds no share of the socket. Throws
+  // std::bad_alloc, and has then done nothing.
   std::function<void()> Waker();
 
   // Thread-safe: ends the connection if it waits for a request; ends it whatever it does.

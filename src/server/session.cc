@@ -10,6 +10,7 @@
 #include <new>
 #include <optional>
 #include <random>
+#include <thread>
 #include <utility>
 #include <variant>
 
@@ -33,6 +34,20 @@ std::string NewUniqueId() {
   }()};
   return fmt::format("{:016x}{:016x}", generator(), generator());
 }
+
+// Every failure that the metrics count, or a stream ends with, is a line of the log. `what` is what
+// the client gets: it holds no prompt and no answer.
+void LogFailure(const HttpRequest& request, int status, std::string_view what) {
+  constexpr size_t kMost = 500;
+  const std::string_view path =
+      request.match.route != nullptr ? request.match.route->path : std::string_view("-");
+  while (what.ends_with('\n')) what.remove_suffix(1);
+  LogWarning("{} {} {}: {}", path, status,
+             request.request_id.empty() ? "-" : std::string_view(request.request_id),
+             what.substr(0, kMost));
+}
+
+constexpr std::chrono::milliseconds kMemoryRetry{10};
 
 int64_t UnixNow() {
   return std::chrono::duration_cast<std::chrono::seconds>(
@@ -88,6 +103,23 @@ struct Session::Work {
     }
   }
 };
+
+// Tells the strand; if there is no memory for that, once there is.
+void Session::TellReady(const std::shared_ptr<ClientSocket>& client,
+                        const std::shared_ptr<Work>& work) {
+  const std::shared_ptr<ClientSocket> held = client;
+  while (true) {
+    try {
+      asio::post(held->socket().get_executor(), [held, work] {
+        work->ready = true;
+        held->Wake();
+      });
+      return;
+    } catch (const std::bad_alloc&) {
+      std::this_thread::sleep_for(kMemoryRetry);
+    }
+  }
+}
 
 void StartSession(asio::ip::tcp::socket socket, ServerState& state) {
   ++state.http.connections;
@@ -196,11 +228,7 @@ asio::awaitable<std::shared_ptr<Session::Work>> Session::Run(HttpRequest& reques
       work->Do(request, context, state_, *client_, waker);
       // The strand may resume, and end, the coroutine as soon as it is told: nothing of its frame
       // is touched from here on.
-      const auto client = client_;
-      asio::post(client->socket().get_executor(), [client, work] {
-        work->ready = true;
-        client->Wake();
-      });
+      TellReady(client_, work);
     });
   } catch (const std::bad_alloc&) {
     work->Refuse();
@@ -250,7 +278,12 @@ asio::awaitable<bool> Session::AnswerStream(GenerationRun& run, const HttpReques
   while (true) {
     Status status = run.Drain(&events);
     const bool over = !status.ok() || run.done();
-    if (over) events += status.ok() ? run.writer().End() : ErrorEvent(status);
+    if (over && status.ok()) events += run.writer().End();
+    if (!status.ok()) {
+      const std::string failure = ErrorEvent(status);
+      LogFailure(request, head.status, failure);
+      events += failure;
+    }
     if (!events.empty()) bytes += chunked ? FormatChunk(events) : events;
     if (over && chunked) bytes += kLastChunk;
     if (!bytes.empty()) {
@@ -278,6 +311,7 @@ asio::awaitable<bool> Session::Send(const ApiReply& reply, const HttpRequest& re
   if (reply.status != 204) head.content_length = reply.body.size();
   head.keep_alive = KeepAlive(request);
   ++state_.http.responses[reply.status / 100];
+  if (reply.status >= 500) LogFailure(request, reply.status, reply.body);
   std::string bytes = FormatHead(head);
   if (!request.head) bytes += reply.body;
   const bool sent = co_await client_->Write(bytes, state_.options.write_timeout);

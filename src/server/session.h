@@ -43,6 +43,8 @@ class Session {
   // REQUIRES: no byte of the answer is out.
   boost::asio::awaitable<void> Probe(const HttpRequest& request);
   bool KeepAlive(const HttpRequest& request) const;
+  static void TellReady(const std::shared_ptr<ClientSocket>& client,
+                        const std::shared_ptr<Work>& work);
 
   std::shared_ptr<ClientSocket> client_;
   ServerState& state_;

@@ -109,11 +109,20 @@ def test_case_67_loading_then_serving_then_draining(tmp_path):
         assert set(statuses) <= {200, 503}
         client = server.client()
         model = client.models.list().data[0].id
+        # Every 5xx that was counted is a line of the log.
+        counted = sum(
+            value for name, value in read_metrics(server).items()
+            if name.startswith("lockstep_http_responses_total") and 'class="5xx"' in name)
+        assert counted == statuses.count(503) == server.log().count("/health 503")
         stream = client.completions.create(
-            model=model, prompt="a", max_tokens=100, stream=True, seed=1,
+            model=model, prompt="a", max_tokens=400, stream=True, seed=1,
             extra_body={"ignore_eos": True})
         chunks = [next(iter(stream))]
         server.process.terminate()
+        # Until the last row is done, it says that it is going.
+        assert eventually(lambda: httpx.get(server.url + "/health").status_code == 503)
+        refused = httpx.post(server.url + "/v1/completions", json={"prompt": "a"})
+        assert refused.status_code == 503 and refused.headers["retry-after"] == "1"
         chunks += list(stream)
         assert joined(chunks)[1] == ["length"]
         # Not stop(): a second signal would end it at once.
@@ -136,3 +145,38 @@ def test_connection_is_reused(server):
 def test_request_id(server):
     reply = httpx.get(server.url + "/health", headers={"X-Request-Id": "abc"})
     assert reply.headers["x-request-id"] == "abc"
+
+
+def test_case_67_long_prompts_starve_nobody(server):
+    """Several megabytes in the tokenizer: short requests and /health do not wait for them."""
+    text = json.dumps({"prompt": "The quick brown fox, 12345 times. " * 60000}).encode()
+    short = {"prompt": "a", "max_tokens": 1}
+    with concurrent.futures.ThreadPoolExecutor(6) as pool:
+        busy = [
+            pool.submit(httpx.post, server.url + "/tokenize", content=text, timeout=300)
+            for _ in range(6)]
+        health, answers = [], []
+        with httpx.Client(base_url=server.url, timeout=120) as probe:
+            while not all(reply.done() for reply in busy):
+                start = time.monotonic()
+                assert probe.get("/health").status_code == 200
+                health.append(time.monotonic() - start)
+                start = time.monotonic()
+                assert probe.post("/v1/completions", json=short).status_code == 200
+                answers.append(time.monotonic() - start)
+        assert all(reply.result().json()["count"] > 500000 for reply in busy)
+    # As above: half of them, for the sake of busy machines.
+    assert sorted(health)[len(health) // 2] < 0.05
+    assert sorted(answers)[len(answers) // 2] < 0.5
+    assert len(answers) > 10
+
+
+def test_case_10_a_prompt_of_megabytes_is_refused_at_once(server):
+    start = time.monotonic()
+    reply = httpx.post(
+        server.url + "/v1/chat/completions", json={"messages": user("word " * 4000000)},
+        timeout=120)
+    assert reply.status_code == 400
+    assert reply.json()["error"]["code"] == "context_length_exceeded"
+    assert "at least" in reply.json()["error"]["message"]
+    assert time.monotonic() - start < 10
