@@ -42,13 +42,16 @@ void StartBatch(const AttentionQuery& query, int32_t head_dim, int32_t first_row
   batch->tile = (rows + tiles - 1) / tiles;
   for (int32_t begin = 0; begin < rows; begin += batch->tile) {
     const int32_t count = batch->TileRows(begin);
+    const float* queries[kTileRows];
     for (int32_t r = 0; r < count; ++r) {
       const int32_t token = (first_row + begin + r) / query.heads;
       const int32_t head = (first_row + begin + r) % query.heads;
       batch->position[begin + r] = query.first_position + token;
-      const float* q = query.q + token * query.token_stride + int64_t{head} * head_dim;
-      float* to = batch->queries + begin * batch->padded_dim + r;
-      for (int32_t d = 0; d < head_dim; ++d) to[d * count] = q[d] * factor;
+      queries[r] = query.q + token * query.token_stride + int64_t{head} * head_dim;
+    }
+    float* to = batch->queries + begin * batch->padded_dim;
+    for (int32_t d = 0; d < head_dim; ++d) {
+      for (int32_t r = 0; r < count; ++r) *to++ = queries[r][d] * factor;
     }
   }
 }
@@ -268,8 +271,9 @@ void AttendCodec(const Cache& cache, const AttentionQuery& query, float* out, in
   for (int32_t first = 0; first < total; first += kBatchRows) {
     StartBatch(query, head_dim, first, Smaller(kBatchRows, total - first), &batch);
     const int32_t splits = batch.position[batch.rows - 1] / kSplit + 1;
-    for (int32_t r = 0; r < batch.rows; ++r) l[r] = 0.0f;
-    for (int32_t split = NextSplit(query, batch, -1); split < splits;
+    int32_t split = NextSplit(query, batch, -1);
+    ComputeSplit<E>(cache, query, split, &batch, m, l, o);
+    for (split = NextSplit(query, batch, split); split < splits;
          split = NextSplit(query, batch, split)) {
       ComputeSplit<E>(cache, query, split, &batch, split_m, split_l, split_o);
       for (int32_t r = 0; r < batch.rows; ++r) {
