@@ -25,6 +25,12 @@ Result<std::shared_ptr<const Tokenizer>> LoadTokenizer(const Checkpoint& checkpo
     if (!tokenizer.ok()) return tokenizer.status().WithContext(checkpoint.path());
     return tokenizer;
   }
+  if (checkpoint.config() == nullptr) {
+    return InvalidArgument(checkpoint.path() +
+                               ": a lone .safetensors file has neither configuration nor "
+                               "tokenizer; give the folder with config.json and tokenizer.json",
+                           "model");
+  }
   return Tokenizer::FromHfFolder(checkpoint.path());
 }
 

@@ -36,6 +36,13 @@ Status CheckShape(const std::string& file, const Config& c) {
   return OkStatus();
 }
 
+// A checkpoint that says 0 would otherwise be refused by whoever first divides the context.
+Status CheckContext(const std::string& file, const char* key, int32_t max_context) {
+  if (max_context >= 1) return OkStatus();
+  return DataLoss(
+      file + ": " + key + " is " + std::to_string(max_context) + "; expected at least 1", key);
+}
+
 // The dimensions as the files' integers, before they are known to fit.
 Result<int32_t> Dimension(Result<uint32_t> value, const std::string& file, const char* key) {
   if (!value.ok()) return value.status();
@@ -68,6 +75,7 @@ Result<Config> FromGguf(const GgufFile& gguf) {
   LOCKSTEP_ASSIGN_OR_RETURN(c.heads, get("llama.attention.head_count"));
   LOCKSTEP_ASSIGN_OR_RETURN(c.kv_heads, get_or("llama.attention.head_count_kv", c.heads));
   LOCKSTEP_ASSIGN_OR_RETURN(c.max_context, get("llama.context_length"));
+  LOCKSTEP_RETURN_IF_ERROR(CheckContext(file, "llama.context_length", c.max_context));
   LOCKSTEP_ASSIGN_OR_RETURN(c.rms_eps, metadata.GetF32("llama.attention.layer_norm_rms_epsilon"));
   if (c.heads < 1) return DataLoss(file + ": llama.attention.head_count is 0");
   LOCKSTEP_ASSIGN_OR_RETURN(c.head_dim, get_or("llama.attention.key_length", c.d_model / c.heads));
@@ -156,6 +164,7 @@ Result<Config> FromHf(const HfConfig& hf) {
   LOCKSTEP_ASSIGN_OR_RETURN(c.heads, get("num_attention_heads"));
   LOCKSTEP_ASSIGN_OR_RETURN(c.kv_heads, get_or("num_key_value_heads", c.heads));
   LOCKSTEP_ASSIGN_OR_RETURN(c.max_context, get("max_position_embeddings"));
+  LOCKSTEP_RETURN_IF_ERROR(CheckContext(file, "max_position_embeddings", c.max_context));
   if (c.heads < 1) return hf.Error("num_attention_heads", "must be at least 1");
   LOCKSTEP_ASSIGN_OR_RETURN(c.head_dim, get_or("head_dim", c.d_model / c.heads));
   LOCKSTEP_ASSIGN_OR_RETURN(c.rms_eps, hf.GetF32Or("rms_norm_eps", 1e-6f));
