@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/request.h"
@@ -22,6 +23,10 @@ struct SamplingOptions {
 
   GenerationRequest Request(std::vector<TokenId> prompt) const;
 };
+
+// A seed as the APIs take it: an integer that 64 bits hold, with a sign or without. None for
+// anything else, instead of the nearest one that fits.
+std::optional<uint64_t> ParseSeed(std::string_view text);
 
 void AddSamplingOptions(CLI::App* command, SamplingOptions* options);
 

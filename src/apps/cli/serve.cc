@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <ctime>
 #include <future>
 #include <memory>
@@ -12,6 +13,7 @@
 
 #include "apps/cli/commands.h"
 #include "apps/cli/report.h"
+#include "apps/cli/settings.h"
 #include "apps/serving/loaded_model.h"
 #include "apps/serving/version.h"
 #include "base/log.h"
@@ -121,10 +123,8 @@ void AddServeCommand(CLI::App* app, int* exit_code) {
   AddModelOptions(command, /*positional=*/false, &options->model);
   AddCapacityOptions(command, &options->model);
   command->add_option("--host", options->server.host, "The address to listen on")
-      ->envname("LOCKSTEP_HOST")
       ->capture_default_str();
   command->add_option("-p,--port", options->server.port, "The port to listen on; 0: any free one")
-      ->envname("LOCKSTEP_PORT")
       ->capture_default_str();
   command->add_option("--alias", options->aliases, "Another name that requests may call the model");
   command->add_flag("--any-model-name", options->any_model_name,
@@ -134,9 +134,25 @@ void AddServeCommand(CLI::App* app, int* exit_code) {
                    "At SIGTERM or Ctrl-C, how long running requests may go on")
       ->check(CLI::Range(0, 86400))
       ->capture_default_str();
-  command->set_config("--config", "", "Read flags from a TOML file")->check(CLI::ExistingFile);
-  command->allow_config_extras(CLI::config_extras_mode::error);
-  command->callback([options, exit_code] {
+  auto config = std::make_shared<std::string>();
+  command->add_option("--config", *config, "A TOML file with flags: context = 4096")
+      ->envname("LOCKSTEP_CONFIG")
+      ->check(CLI::ExistingFile)
+      ->configurable(false);
+  auto print = std::make_shared<bool>(false);
+  command->add_flag("--print-config", *print, "Show each setting and where it comes from, and end")
+      ->configurable(false);
+  command->footer(
+      "Each setting is taken from its flag, else from the environment (LOCKSTEP_MAX_ROWS for "
+      "--max-rows), else from the file of --config, else its default.");
+  auto settings = std::make_shared<Settings>(command);
+  command->callback([options, exit_code, config, print, settings] {
+    settings->Resolve(*config);
+    if (*print) {
+      std::fputs(settings->Print().c_str(), stdout);
+      return;
+    }
+    settings->CheckRequired();
     const Status status = Serve(*options);
     if (!status.ok()) *exit_code = ReportFailure(status);
   });

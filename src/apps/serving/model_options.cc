@@ -2,6 +2,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "apps/common/number_between.h"
+
 namespace lockstep {
 
 void AddModelOptions(CLI::App* command, bool positional, ModelOptions* options) {
@@ -44,7 +46,7 @@ void AddModelOptions(CLI::App* command, bool positional, ModelOptions* options) 
                    "Memory for the KV cache in GiB; 0: what the rows can use, at most half of what "
                    "is free")
       ->envname("LOCKSTEP_KV_GIB")
-      ->check(CLI::Range(0.0, 1e6))
+      ->check(NumberBetween(0, 1e6))
       ->capture_default_str();
 }
 

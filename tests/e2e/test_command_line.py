@@ -1,0 +1,109 @@
+"""What the program says to wrong flags, files and settings."""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import tomllib
+
+import pytest
+
+import conftest
+
+TINY = conftest.ROOT / "tests" / "conformance" / "checkpoints" / "tiny-llama-bf16"
+
+
+def run(*args, **environment):
+    clean = {k: v for k, v in os.environ.items() if not k.startswith("LOCKSTEP_")}
+    return subprocess.run(
+        [conftest.BINARY, *map(str, args)], capture_output=True, text=True, timeout=60,
+        env=clean | environment)
+
+
+def test_print_config_shows_values_and_sources(tmp_path):
+    file = tmp_path / "serve.toml"
+    file.write_text('context = 512\nport = 1\nmax-rows = 3\nalias = ["a", "b"]\n')
+    shown = run(
+        "serve", "--model", "m.gguf", "--config", file, "--max-rows", 5, "--print-config",
+        LOCKSTEP_PORT="2", LOCKSTEP_ANY_MODEL_NAME="true")
+    assert shown.returncode == 0, shown.stderr
+    values = tomllib.loads(shown.stdout)
+    assert values["model"] == "m.gguf" and values["max-rows"] == 5
+    assert values["port"] == 2 and values["any-model-name"] is True
+    assert values["context"] == 512 and values["alias"] == ["a", "b"]
+    assert values["host"] == "127.0.0.1"
+    sources = {
+        line.split(" = ")[0].strip("# "): line.rsplit("# ", 1)[1]
+        for line in shown.stdout.splitlines()}
+    assert sources["max-rows"] == "flag --max-rows"
+    assert sources["port"] == "environment LOCKSTEP_PORT"
+    assert sources["context"] == f"file {file}"
+    assert sources["host"] == sources["kv"] == "default"
+    # Reads back as a file, and is then all from there.
+    again = tmp_path / "again.toml"
+    again.write_text(shown.stdout)
+    assert tomllib.loads(run("serve", "--config", again, "--print-config").stdout) == values
+
+
+def test_a_config_file_alone_serves_nothing_without_a_model(tmp_path):
+    ended = run("serve", "--port", 0)
+    assert ended.returncode == 2 and "--model" in ended.stderr
+
+
+@pytest.mark.parametrize("args,near", [
+    (["serve", "--prot", "80"], "--port"), (["serve", "--model", "m", "--max-row=3"], "--max-rows"),
+    (["generate", "m", "x", "--temprature", "1"], "--temperature"), (["srve"], "serve")])
+def test_unknown_words_name_the_nearest(args, near):
+    ended = run(*args)
+    assert ended.returncode == 2
+    assert f"Did you mean {near}?" in ended.stderr
+
+
+def test_an_unknown_key_of_the_file(tmp_path):
+    file = tmp_path / "c.toml"
+    file.write_text("contxt = 5\n")
+    ended = run("serve", "--model", "m", "--config", file)
+    assert ended.returncode == 2
+    assert "contxt" in ended.stderr and "did you mean context?" in ended.stderr
+
+
+@pytest.mark.parametrize("flag,value", [
+    ("--temperature", "nan"), ("--top-p", "nan"), ("--min-p", "NaN"),
+    ("--repetition-penalty", "nan"), ("--repetition-penalty", "1e-38"), ("--kv-gib", "nan"),
+    ("--seed", "18446744073709551616"), ("--seed", "1e30"), ("--max-tokens", "99999999999")])
+def test_numbers_that_are_out_of_range(flag, value):
+    ended = run("generate", conftest.MODEL, "x", flag, value)
+    assert ended.returncode == 2
+    assert flag in ended.stderr
+
+
+def test_a_context_of_no_tokens(tmp_path):
+    folder = tmp_path / "model"
+    shutil.copytree(TINY, folder)
+    config = json.loads((folder / "config.json").read_text())
+    config["max_position_embeddings"] = 0
+    (folder / "config.json").write_text(json.dumps(config))
+    ended = run("generate", folder, "x")
+    assert ended.returncode != 0
+    assert "max_position_embeddings is 0; expected at least 1" in ended.stderr
+
+
+def test_a_lone_safetensors_file():
+    ended = run("generate", TINY / "model.safetensors", "x")
+    assert ended.returncode != 0
+    assert "model.safetensors: a lone .safetensors file" in ended.stderr
+    assert "tokenizer.json" in ended.stderr and "config.json" in ended.stderr
+
+
+def test_case_66_paths(tmp_path):
+    """Spaces, other scripts, a link and a trailing slash."""
+    folder = tmp_path / "モデル dir"
+    shutil.copytree(TINY, folder / "é m")
+    link = tmp_path / "link"
+    link.symlink_to(folder / "é m")
+    answers = [
+        run("generate", path, "x", "--temperature", 0, "-n", 3)
+        for path in (TINY, folder / "é m", f"{folder / 'é m'}/", link)]
+    assert all(answer.returncode == 0 for answer in answers), answers
+    assert len({answer.stdout for answer in answers}) == 1
