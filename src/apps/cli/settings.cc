@@ -47,10 +47,13 @@ std::vector<std::string> Split(const std::string& list) {
   return parts;
 }
 
-// TOML's spelling of a value: numbers and booleans as they are, the rest in quotes.
+// TOML's spelling of a value: numbers and booleans as they are, the rest in quotes; in single ones,
+// within which nothing is escaped, where double ones would need a backslash.
 std::string Toml(const std::string& value) {
   static const std::regex bare("true|false|[+-]?[0-9]+(\\.[0-9]+)?([eE][+-]?[0-9]+)?");
   if (std::regex_match(value, bare)) return value;
+  const bool has_single = value.find('\'') != std::string::npos;
+  if (!has_single && value.find_first_of("\"\\") != std::string::npos) return "'" + value + "'";
   std::string quoted = "\"";
   for (const char c : value) {
     if (c == '"' || c == '\\') quoted += '\\';
