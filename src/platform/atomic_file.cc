@@ -8,26 +8,12 @@
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
-#include <system_error>
 #include <utility>
+
+#include "platform/system_error.h"
 
 namespace lockstep {
 namespace {
-
-Status SystemError(const std::string& path, int error) {
-  std::string message = path + ": " + std::generic_category().message(error);
-  switch (error) {
-    case ENOENT:
-    case ENOTDIR:
-      return NotFound(std::move(message));
-    case EACCES:
-    case EPERM:
-    case EROFS:
-      return FailedPrecondition(std::move(message));
-    default:
-      return IoError(std::move(message));
-  }
-}
 
 // Makes the new name in it durable.
 Status SyncFolderOf(const std::string& path) {

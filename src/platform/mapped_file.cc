@@ -1,7 +1,6 @@
 #include "platform/mapped_file.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,8 +8,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <limits>
-#include <system_error>
 #include <utility>
+
+#include "platform/system_error.h"
 
 namespace lockstep {
 namespace {
@@ -28,22 +28,6 @@ class FileDescriptor {
  private:
   int fd_;
 };
-
-Status SystemError(const std::string& path, int error) {
-  std::string message = fmt::format("{}: {}", path, std::generic_category().message(error));
-  switch (error) {
-    case ENOENT:
-    case ENOTDIR:
-      return NotFound(std::move(message));
-    case EACCES:
-    case EPERM:
-      return FailedPrecondition(std::move(message));
-    case ENOMEM:
-      return ResourceExhausted(std::move(message));
-    default:
-      return IoError(std::move(message));
-  }
-}
 
 int ToMadvise(MappedFile::Advice advice) {
   switch (advice) {
