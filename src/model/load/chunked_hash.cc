@@ -25,6 +25,14 @@ uint64_t HashOf(std::span<const std::byte> bytes) {
   return hash.Value();
 }
 
+uint64_t HashOf(std::span<const std::byte> bytes, ThreadPool* pool) {
+  ChunkedHash hash(bytes);
+  pool->BeginStep();
+  pool->ParallelFor(hash.chunks(), [&](int32_t chunk, int32_t) { hash.Hash(chunk); });
+  pool->EndStep();
+  return hash.Value();
+}
+
 uint64_t MixHash(uint64_t hash, uint64_t next) {
   return XXH3_64bits_withSeed(&next, sizeof(next), hash);
 }

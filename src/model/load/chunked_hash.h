@@ -9,6 +9,8 @@
 #include <span>
 #include <vector>
 
+#include "platform/thread_pool.h"
+
 namespace lockstep {
 
 class ChunkedHash {
@@ -29,6 +31,8 @@ class ChunkedHash {
 
 // All of it on this thread.
 uint64_t HashOf(std::span<const std::byte> bytes);
+// The same value, the work shared by all threads of `pool`, in a step of its own.
+uint64_t HashOf(std::span<const std::byte> bytes, ThreadPool* pool);
 // A value that depends on both, in this order.
 uint64_t MixHash(uint64_t hash, uint64_t next);
 

@@ -47,6 +47,17 @@ int64_t Slabs(std::span<const TensorView* const> tensors) {
   return std::max<int64_t>(1, (bytes + kSlabBytes - 1) / kSlabBytes);
 }
 
+// Where slab number `slab` of `slabs` begins among `count` parts.
+int32_t SlabBegin(int32_t count, int64_t slab, int64_t slabs) {
+  return static_cast<int32_t>(count * slab / slabs);
+}
+
+void HashSlab(ChunkedHash* hash, int64_t slab, int64_t slabs, ThreadPool* pool) {
+  const int32_t begin = SlabBegin(hash->chunks(), slab, slabs);
+  pool->ParallelFor(SlabBegin(hash->chunks(), slab + 1, slabs) - begin,
+                    [&](int32_t item, int32_t) { hash->Hash(begin + item); });
+}
+
 }  // namespace
 
 Result<PackResult> PackMatrix(const StoredMatrix& matrix, bool f32, const PackContext& context) {
@@ -59,21 +70,14 @@ Result<PackResult> PackMatrix(const StoredMatrix& matrix, bool f32, const PackCo
   const int64_t slabs = Slabs(matrix.tensors);
   const int32_t panels = packed.matrix().panels();
   ForSlabs(matrix.tensors, slabs, context, [&](int64_t slab) {
-    const auto bound = [&](int32_t count, int64_t at) {
-      return static_cast<int32_t>(count * at / slabs);
-    };
-    const int32_t first = bound(panels, slab);
-    const int32_t last = bound(panels, slab + 1);
+    const int32_t first = SlabBegin(panels, slab, slabs);
+    const int32_t last = SlabBegin(panels, slab + 1, slabs);
     const int32_t items = (last - first + kPanelsPerItem - 1) / kPanelsPerItem;
     context.pool->ParallelFor(items, [&](int32_t item, int32_t) {
       const int32_t begin = first + item * kPanelsPerItem;
       packed.PackPanels(source, begin, std::min(last, begin + kPanelsPerItem));
     });
-    for (ChunkedHash& hash : hashes) {
-      const int32_t begin = bound(hash.chunks(), slab);
-      context.pool->ParallelFor(bound(hash.chunks(), slab + 1) - begin,
-                                [&](int32_t item, int32_t) { hash.Hash(begin + item); });
-    }
+    for (ChunkedHash& hash : hashes) HashSlab(&hash, slab, slabs, context.pool);
   });
   PackResult result{std::move(packed), {}};
   for (const ChunkedHash& hash : hashes) result.hashes.push_back(hash.Value());
@@ -84,11 +88,8 @@ uint64_t HashTensor(const TensorView& tensor, const PackContext& context) {
   const TensorView* const tensors[] = {&tensor};
   ChunkedHash hash(tensor.data);
   const int64_t slabs = Slabs(tensors);
-  ForSlabs(tensors, slabs, context, [&](int64_t slab) {
-    const auto begin = static_cast<int32_t>(hash.chunks() * slab / slabs);
-    const auto end = static_cast<int32_t>(hash.chunks() * (slab + 1) / slabs);
-    context.pool->ParallelFor(end - begin, [&](int32_t item, int32_t) { hash.Hash(begin + item); });
-  });
+  ForSlabs(tensors, slabs, context,
+           [&](int64_t slab) { HashSlab(&hash, slab, slabs, context.pool); });
   return hash.Value();
 }
 

@@ -125,12 +125,9 @@ Status PackedCache::ParseTable(std::span<const std::byte> table, uint64_t table_
     }
     const auto data = map_.bytes().subspan(record.offset, record.bytes);
     map_.Advise(MappedFile::Advice::kWillNeed, record.offset, record.bytes);
-    ChunkedHash hash(data);
-    pool->BeginStep();
-    pool->ParallelFor(hash.chunks(), [&](int32_t chunk, int32_t) { hash.Hash(chunk); });
-    pool->EndStep();
+    const uint64_t hash = HashOf(data, pool);
     progress.Add(data.size());
-    if (hash.Value() != record.hash) return Unusable("a matrix is corrupt");
+    if (hash != record.hash) return Unusable("a matrix is corrupt");
     matrix.data = data.data();
     matrices_.emplace(std::move(key), matrix);
   }

@@ -43,14 +43,11 @@ Result<std::unique_ptr<PackedCacheWriter>> PackedCacheWriter::Create(
 Status PackedCacheWriter::Add(const std::string& key, const kernels::PackedMatrix& matrix,
                               ThreadPool* pool) {
   const std::span<const std::byte> data(matrix.data, matrix.panel_bytes * matrix.panels());
-  ChunkedHash hash(data);
-  pool->BeginStep();
-  pool->ParallelFor(hash.chunks(), [&](int32_t chunk, int32_t) { hash.Hash(chunk); });
-  pool->EndStep();
+  const uint64_t hash = HashOf(data, pool);
   const uint64_t offset = Aligned(end_);
   LOCKSTEP_RETURN_IF_ERROR(file_.WriteAt(offset, data));
   end_ = offset + data.size();
-  entries_.push_back({key, matrix, offset, hash.Value()});
+  entries_.push_back({key, matrix, offset, hash});
   return OkStatus();
 }
 
