@@ -27,12 +27,7 @@ GenerationRequest RequestOf(int row) {
   return request;
 }
 
-GenerationEvent Alone(int row) {
-  TestCore test;
-  const auto sink = test.Submit(RequestOf(row));
-  test.RunUntilIdle();
-  return sink->merged;
-}
+GenerationEvent Alone(int row) { return testing::AnswerAlone(RequestOf(row)); }
 
 // The victim and a neighbour run; two more join in the third step. Prompts take several chunks.
 struct Workload {

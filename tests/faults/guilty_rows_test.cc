@@ -28,12 +28,7 @@ GenerationRequest RequestOf(int row) {
   return request;
 }
 
-GenerationEvent Alone(int row) {
-  TestCore test;
-  const auto sink = test.Submit(RequestOf(row));
-  test.RunUntilIdle();
-  return sink->merged;
-}
+GenerationEvent Alone(int row) { return testing::AnswerAlone(RequestOf(row)); }
 
 bool IsOf(const StepRow& row, int index) {
   const std::vector<TokenId> prompt = RequestOf(index).prompt;

@@ -136,6 +136,13 @@ GenerationRequest TestRequest(int prompt_length, uint64_t salt, int max_tokens) 
   return request;
 }
 
+GenerationEvent AnswerAlone(GenerationRequest request) {
+  TestCore test;
+  const auto sink = test.Submit(std::move(request));
+  test.RunUntilIdle();
+  return sink->merged;
+}
+
 std::string Difference(const GenerationEvent& a, const GenerationEvent& b) {
   const std::string left = Describe(a);
   const std::string right = Describe(b);

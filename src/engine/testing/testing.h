@@ -63,6 +63,9 @@ struct TestCore {
 std::vector<TokenId> TestPrompt(int length, uint64_t salt);
 GenerationRequest TestRequest(int prompt_length, uint64_t salt, int max_tokens);
 
+// The answer to a request that has a core of its own.
+GenerationEvent AnswerAlone(GenerationRequest request);
+
 // Whether two answers are equal in every byte that a client can see; a gtest message otherwise.
 std::string Difference(const GenerationEvent& a, const GenerationEvent& b);
 
