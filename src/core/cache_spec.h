@@ -15,7 +15,7 @@ struct CacheGroupSpec {
   CacheKind kind = CacheKind::kPaged;
   int32_t block_tokens = 0;  // positions a block holds, over all the group's layers
   int64_t block_bytes = 0;   // bytes of one block, over all the group's layers, keys and values
-  std::string scheme;        // codec's name: "bf16", "f32"; part of every cache key
+  std::string scheme;        // codec's name: "bf16", "q8", ...; part of every cache key
 };
 
 }  // namespace lockstep

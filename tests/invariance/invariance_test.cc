@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "executor/cpu/kv_store.h"
 #include "workload.h"
 
 namespace lockstep {
@@ -40,9 +41,10 @@ std::vector<size_t> Differences(const std::vector<std::string>& a,
 
 void ExpectTheSameTogether(const std::string& model, int32_t vocab_size, int32_t longest_prompt,
                            const std::vector<const kernels::KernelTable*>& tables,
-                           const std::vector<uint64_t>& cuts) {
+                           const std::vector<uint64_t>& cuts, const std::string& kv = "bf16") {
+  const kernels::KvScheme scheme = KvSchemeByName(kv).value();
   const auto requests = MixedRequests(kRequests, vocab_size, longest_prompt, 11);
-  const auto alone = Serve(model, {.kernels = &Best(), .alone = true}, requests);
+  const auto alone = Serve(model, {.kernels = &Best(), .kv = scheme, .alone = true}, requests);
   ASSERT_EQ(alone.size(), requests.size());
   const std::vector<size_t> none;
   for (const kernels::KernelTable* table : tables) {
@@ -50,9 +52,10 @@ void ExpectTheSameTogether(const std::string& model, int32_t vocab_size, int32_t
       for (uint64_t cuts_and_order : cuts) {
         SCOPED_TRACE(std::string(table->isa) + ", threads " + std::to_string(threads) + ", cuts " +
                      std::to_string(cuts_and_order));
-        const auto together =
-            Serve(model, {.kernels = table, .threads = threads, .cuts_and_order = cuts_and_order},
-                  requests);
+        const auto together = Serve(
+            model,
+            {.kernels = table, .threads = threads, .kv = scheme, .cuts_and_order = cuts_and_order},
+            requests);
         EXPECT_EQ(Differences(alone, together), none);
       }
     }
@@ -70,8 +73,22 @@ INSTANTIATE_TEST_SUITE_P(All, TinyModels,
                                          "tiny-llama-q8_0.gguf", "tiny-llama-q4_1.gguf",
                                          "tiny-llama-q4_0-q6_k.gguf"));
 
+class Codecs : public testing::TestWithParam<const char*> {};
+
+TEST_P(Codecs, EveryIsaThreadCountAndCutGivesTheSameBytes) {
+  ExpectTheSameTogether(Tiny("tiny-llama-bf16"), 256, 300, kernels::SupportedTables(), {0, 1},
+                        GetParam());
+}
+
+// Of 32 elements a head, which are a group. bf16 is that of all the other tests.
+INSTANTIATE_TEST_SUITE_P(All, Codecs, testing::Values("f32", "f16", "q8", "q4"));
+
 TEST(RealModel, TheSameBytesAloneAndTogether) {
   ExpectTheSameTogether(SmolLm2(), 49152, 400, {&Best()}, {0, 1});
+}
+
+TEST(RealModel, TheSameBytesWithACacheOfCodes) {
+  ExpectTheSameTogether(SmolLm2(), 49152, 400, {&Best()}, {1}, "q8-64");
 }
 
 // Multiplies one row as it should, several with their sums over K cut in two: the kind of tuning by

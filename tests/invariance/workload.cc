@@ -89,6 +89,7 @@ Result<std::unique_ptr<Engine>> MakeEngine(const std::string& model_path, const 
   CpuExecutorOptions cpu;
   cpu.kernels = serving.kernels;
   cpu.threads = serving.threads;
+  cpu.kv = serving.kv;
   cpu.max_step_tokens = serving.step_tokens;
   cpu.max_step_rows = serving.max_rows;
   LOCKSTEP_ASSIGN_OR_RETURN(auto executor, MakeCpuExecutor(checkpoint, cpu));

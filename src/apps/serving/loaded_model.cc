@@ -8,6 +8,7 @@
 #include "apps/common/gguf_vocabulary_from_file.h"
 #include "base/log.h"
 #include "executor/cpu/cpu_executor.h"
+#include "executor/cpu/kv_store.h"
 #include "platform/memory.h"
 #include "weights/checkpoint.h"
 
@@ -79,7 +80,9 @@ Result<std::unique_ptr<Executor>> MakeExecutor(const ModelOptions& options,
   const std::string kv = !options.kv.empty()        ? options.kv
                          : options.compute == "f32" ? "f32"
                                                     : "bf16";
-  cpu.kv = kv == "f32" ? kernels::KvCodec::kF32 : kernels::KvCodec::kBF16;
+  const auto scheme = KvSchemeByName(kv);
+  if (!scheme) return InvalidArgument("no KV cache scheme is called '" + kv + "'", "kv");
+  cpu.kv = *scheme;
   cpu.packed_cache = options.packed_cache;
   cpu.max_context = options.context;
   cpu.max_step_tokens = StepTokens(options);

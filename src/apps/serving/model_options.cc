@@ -23,9 +23,13 @@ void AddModelOptions(CLI::App* command, bool positional, ModelOptions* options) 
       ->envname("LOCKSTEP_COMPUTE")
       ->check(CLI::IsMember({"auto", "int8", "f32"}))
       ->capture_default_str();
-  command->add_option("--kv", options->kv, "Elements of the KV cache: bf16 (default) or f32")
+  command
+      ->add_option(
+          "--kv", options->kv,
+          "Elements of the KV cache: f32, f16, bf16 (default), q8 or q4 (affine, a scale and a "
+          "bias for 32 elements of a head; q8-64, q4-64: for 64)")
       ->envname("LOCKSTEP_KV")
-      ->check(CLI::IsMember({"bf16", "f32"}));
+      ->check(CLI::IsMember({"f32", "f16", "bf16", "q8", "q4", "q8-64", "q4-64"}));
   command
       ->add_option("--packed-cache", options->packed_cache,
                    "Keep packed weights in this folder and map them at the next start")

@@ -14,7 +14,7 @@ struct ModelOptions {
   std::string model;             // path of a GGUF file or a Hugging Face folder
   int32_t threads = 0;           // 0: every core this process may use
   std::string compute = "auto";  // auto, int8, f32
-  std::string kv;                // bf16, f32; empty: f32 with --compute f32, else bf16
+  std::string kv;                // a scheme's name; empty: f32 with --compute f32, else bf16
   std::string packed_cache;      // folder that keeps packed weights; empty: none
   int32_t context = 0;           // 0: the model's own
   int32_t max_rows = 64;

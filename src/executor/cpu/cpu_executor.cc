@@ -14,10 +14,6 @@
 namespace lockstep {
 namespace {
 
-const char* CodecName(kernels::KvCodec codec) {
-  return codec == kernels::KvCodec::kF32 ? "f32" : "bf16";
-}
-
 class CpuExecutor : public Executor {
  public:
   CpuExecutor(std::unique_ptr<ThreadPool> pool, std::unique_ptr<Model> model,
@@ -64,6 +60,7 @@ class CpuExecutor : public Executor {
 
 Status CpuExecutor::Prepare() {
   const ModelInfo& model = model_->info();
+  LOCKSTEP_RETURN_IF_ERROR(CheckKvScheme(model, options_.kv));
   info_.architecture = model.architecture;
   info_.vocab_size = model.vocab_size;
   info_.max_context = options_.max_context > 0 ? options_.max_context : model.max_context;
@@ -75,10 +72,11 @@ Status CpuExecutor::Prepare() {
   info_.max_step_tokens = options_.max_step_tokens;
   info_.max_step_rows = options_.max_step_rows;
   info_.weight_bytes = model.weight_bytes;
-  info_.fingerprint = fmt::format("{}-{:016x}-{}-kv{}", model.architecture, model.weights_hash,
-                                  model.integer_products ? "int8" : "f32", CodecName(options_.kv));
+  info_.fingerprint =
+      fmt::format("{}-{:016x}-{}-kv{}", model.architecture, model.weights_hash,
+                  model.integer_products ? "int8" : "f32", KvSchemeName(options_.kv));
   info_.cache_groups = {{CacheKind::kPaged, kernels::kBlockTokens,
-                         KvBlockBytesOfModel(model, options_.kv), CodecName(options_.kv)}};
+                         KvBlockBytesOfModel(model, options_.kv), KvSchemeName(options_.kv)}};
 
   LOCKSTEP_RETURN_IF_ERROR(
       model_->Prepare({options_.max_step_tokens, options_.max_step_rows}, &compute_));

@@ -17,8 +17,8 @@ struct CpuExecutorOptions {
   int32_t threads = 1;
   ComputeClass compute = ComputeClass::kAuto;
   std::string packed_cache;  // folder that keeps packed weights; empty: none
-  kernels::KvCodec kv = kernels::KvCodec::kBF16;
-  int32_t max_context = 0;  // 0: the model's own
+  kernels::KvScheme kv;      // bf16
+  int32_t max_context = 0;   // 0: the model's own
   int32_t max_step_tokens = 512;
   int32_t max_step_rows = 64;
   const kernels::KernelTable* kernels = nullptr;  // null: the table in use (tests give others)

@@ -1,22 +1,68 @@
 #include "executor/cpu/kv_store.h"
 
-namespace lockstep {
+#include <fmt/format.h>
 
-int64_t KvBlockBytesOfModel(const ModelInfo& info, kernels::KvCodec codec) {
+namespace lockstep {
+namespace {
+
+using kernels::KvCodec;
+using kernels::KvScheme;
+
+struct NamedScheme {
+  const char* name;
+  KvScheme scheme;
+};
+constexpr NamedScheme kSchemes[] = {
+    {"f32", {KvCodec::kF32, 0}},   {"f16", {KvCodec::kF16, 0}}, {"bf16", {KvCodec::kBF16, 0}},
+    {"q8", {KvCodec::kQ8, 32}},    {"q4", {KvCodec::kQ4, 32}},  {"q8-64", {KvCodec::kQ8, 64}},
+    {"q4-64", {KvCodec::kQ4, 64}},
+};
+
+}  // namespace
+
+std::optional<KvScheme> KvSchemeByName(std::string_view name) {
+  for (const NamedScheme& named : kSchemes) {
+    if (named.name == name) return named.scheme;
+  }
+  return std::nullopt;
+}
+
+std::string KvSchemeName(const KvScheme& scheme) {
+  for (const NamedScheme& named : kSchemes) {
+    if (named.scheme == scheme) return named.name;
+  }
+  return fmt::format("codec {}, group {}", static_cast<int>(scheme.codec), scheme.group);
+}
+
+Status CheckKvScheme(const ModelInfo& info, const KvScheme& scheme) {
+  if (!scheme.affine()) return OkStatus();
+  for (size_t layer = 0; layer < info.kv_layers.size(); ++layer) {
+    const int32_t head_dim = info.kv_layers[layer].head_dim;
+    if (head_dim % scheme.group == 0) continue;
+    return InvalidArgument(
+        fmt::format("layer {} cannot keep its cache in {}: its heads have {} elements, not a "
+                    "multiple of the group of {}",
+                    layer, KvSchemeName(scheme), head_dim, scheme.group),
+        "kv");
+  }
+  return OkStatus();
+}
+
+int64_t KvBlockBytesOfModel(const ModelInfo& info, const KvScheme& scheme) {
   int64_t bytes = 0;
   for (const KvShape& shape : info.kv_layers) {
-    bytes += kernels::KvBlockBytes(shape.kv_heads, shape.head_dim, codec);
+    bytes += kernels::KvBlockBytes(shape.kv_heads, shape.head_dim, scheme);
   }
   return bytes;
 }
 
-Result<KvStore> KvStore::Allocate(const ModelInfo& info, kernels::KvCodec codec, int32_t blocks) {
+Result<KvStore> KvStore::Allocate(const ModelInfo& info, const KvScheme& scheme, int32_t blocks) {
   KvStore store;
   for (const KvShape& shape : info.kv_layers) {
-    const int64_t block = kernels::KvBlockBytes(shape.kv_heads, shape.head_dim, codec);
+    const int64_t block = kernels::KvBlockBytes(shape.kv_heads, shape.head_dim, scheme);
     LOCKSTEP_ASSIGN_OR_RETURN(Buffer slab,
                               Buffer::Allocate(size_t(block) * blocks, "the KV cache"));
-    store.layers_.push_back({slab.data(), block, shape.kv_heads, shape.head_dim, codec});
+    store.layers_.push_back({slab.data(), block, shape.kv_heads, shape.head_dim, scheme});
     store.slabs_.push_back(std::move(slab));
   }
   return store;

@@ -3,7 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "kernels/attention.h"
@@ -12,12 +15,21 @@
 
 namespace lockstep {
 
+// The schemes by name: f32, f16, bf16, q8 and q4 (groups of 32), q8-64 and q4-64.
+std::optional<kernels::KvScheme> KvSchemeByName(std::string_view name);
+std::string KvSchemeName(const kernels::KvScheme& scheme);
+
+// An error, which names the layer, when one cannot be kept in `scheme`.
+Status CheckKvScheme(const ModelInfo& info, const kernels::KvScheme& scheme);
+
 // Bytes of one block over all layers.
-int64_t KvBlockBytesOfModel(const ModelInfo& info, kernels::KvCodec codec);
+int64_t KvBlockBytesOfModel(const ModelInfo& info, const kernels::KvScheme& scheme);
 
 class KvStore {
  public:
-  static Result<KvStore> Allocate(const ModelInfo& info, kernels::KvCodec codec, int32_t blocks);
+  // REQUIRES: CheckKvScheme.
+  static Result<KvStore> Allocate(const ModelInfo& info, const kernels::KvScheme& scheme,
+                                  int32_t blocks);
   std::span<const kernels::KvLayer> layers() const { return layers_; }
 
  private:

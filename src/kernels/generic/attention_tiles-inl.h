@@ -1,45 +1,52 @@
 // The two register tiles of attention over the vocabulary (generic/vocabulary.md): scores of rows
 // against groups of 16 positions, and rows of outputs over vectors of 16 head dimensions. A
-// fragment: included after an isa/*/vec-inl.h, inside its namespace. E is the codec's element,
-// float or uint16_t (bf16). Every accumulator is one chain of the definition in attention.h, so a
-// tile's shape changes speed and never bits.
+// fragment: included after attention_codecs-inl.h, inside the namespace of an instruction set. E is
+// the element that is read, float or Bf16. Every accumulator is one chain of the definition in
+// attention.h, so a tile's shape changes speed and never bits.
+//
+// kFetch: what is read comes from the cache itself, so the same of what is read next is fetched
+// ahead; widened blocks, and blocks that many tiles share, are near already.
 
 // How many vectors beside each other keep the accumulators of `rows` rows in registers.
 constexpr int VectorsAcross(int rows) {
   return rows * 4 <= kAccumulators ? 4 : (rows * 2 <= kAccumulators ? 2 : 1);
 }
 
-// Two ways to run a step of a tile, so that no accumulator spills (its chain would run through
-// memory): many rows are broadcast one after the other against one vector; few rows stay in
-// registers against several vectors.
+// One vector of a tile against its rows, which are broadcast one after the other, for every vector
+// anew: held in registers they would leave too few, and an accumulator that spills runs its chain
+// through memory.
 template <int R, int kStride>
 LOCKSTEP_VEC void AccumulateBroadcasts(const float* rows, V v, V (&sum)[R]) {
 #pragma GCC unroll 8
-  for (int r = 0; r < R; ++r) Accumulate(Set1(rows[r * kStride]), v, &sum[r]);
+  for (int r = 0; r < R; ++r) AccumulateBroadcast(rows + r * kStride, v, &sum[r]);
 }
 
-// scores[r * kScoreStride + 16 * g + lane] of R rows, G groups; q is [head_dim][R], a group of keys
-// [head_dim][16].
-template <int R, int G, class E>
-LOCKSTEP_VEC void ScoreTile(const float* q, const E* const* keys, int32_t head_dim, float* scores) {
+// scores[r * kScoreStride + 16 * g + lane] of R rows, G halves of blocks; q is [head_dim][R], keys
+// [head_dim][16]. kFetch: halves[G .. 2 * G) come next.
+template <int R, int G, bool kFetch, class E>
+LOCKSTEP_VEC void ScoreTile(const float* q, const std::byte* const* halves, int32_t head_dim,
+                            float* scores) {
   V sum[G][R];
 #pragma GCC unroll 8
   for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 4
     for (int g = 0; g < G; ++g) sum[g][r] = Zero();
   }
-  const E* key[G];
+  const E* keys[G];
 #pragma GCC unroll 4
-  for (int g = 0; g < G; ++g) key[g] = keys[g];
-  for (int32_t d = 0; d < head_dim; ++d) {
-    if constexpr (G == 1) {
-      AccumulateBroadcasts<R, 1>(q + d * R, Load(key[0] + 16 * d), sum[0]);
-    } else {
-      V rows[R];
-#pragma GCC unroll 8
-      for (int r = 0; r < R; ++r) rows[r] = Set1(q[d * R + r]);
+  for (int g = 0; g < G; ++g) keys[g] = reinterpret_cast<const E*>(halves[g]);
+  constexpr int32_t kStep = kFetch ? kLine / (16 * sizeof(E)) : 1;  // d's of a line
+  for (int32_t d = 0; d < head_dim; d += kStep) {
+    if constexpr (kFetch) {
 #pragma GCC unroll 4
-      for (int g = 0; g < G; ++g) AccumulateRows(key[g] + 16 * d, rows, sum[g]);
+      for (int g = 0; g < G; ++g) __builtin_prefetch(halves[G + g] + 16 * d * sizeof(E));
+    }
+#pragma GCC unroll 2
+    for (int32_t i = 0; i < kStep; ++i) {
+#pragma GCC unroll 4
+      for (int g = 0; g < G; ++g) {
+        AccumulateBroadcasts<R, 1>(q + (d + i) * R, Load(keys[g] + 16 * (d + i)), sum[g]);
+      }
     }
   }
 #pragma GCC unroll 8
@@ -49,36 +56,39 @@ LOCKSTEP_VEC void ScoreTile(const float* q, const E* const* keys, int32_t head_d
   }
 }
 
-template <int R, class E>
-void ScoreRows(const float* q, const E* const* keys, int32_t groups, int32_t head_dim,
+// kFetch: as many entries as may come next follow the last of `halves`.
+template <int R, bool kFetch, class E>
+void ScoreRows(const float* q, const std::byte* const* halves, int32_t count, int32_t head_dim,
                float* scores) {
   constexpr int kAcross = VectorsAcross(R);
   int32_t g = 0;
-  for (; g + kAcross <= groups; g += kAcross) {
-    ScoreTile<R, kAcross>(q, keys + g, head_dim, scores + 16 * g);
+  for (; g + kAcross <= count; g += kAcross) {
+    ScoreTile<R, kAcross, kFetch, E>(q, halves + g, head_dim, scores + 16 * g);
   }
   if constexpr (kAcross > 1) {
-    for (; g < groups; ++g) ScoreTile<R, 1>(q, keys + g, head_dim, scores + 16 * g);
+    for (; g < count; ++g) {
+      ScoreTile<R, 1, kFetch, E>(q, halves + g, head_dim, scores + 16 * g);
+    }
   }
 }
 
-template <class E>
-void ScoreRows(int32_t rows, const float* q, const E* const* keys, int32_t groups, int32_t head_dim,
-               float* scores) {
+template <bool kFetch, class E>
+void ScoreRows(int32_t rows, const float* q, const std::byte* const* halves, int32_t count,
+               int32_t head_dim, float* scores) {
   static_assert(kTileRows == 6);
   switch (rows) {
     case 1:
-      return ScoreRows<1>(q, keys, groups, head_dim, scores);
+      return ScoreRows<1, kFetch, E>(q, halves, count, head_dim, scores);
     case 2:
-      return ScoreRows<2>(q, keys, groups, head_dim, scores);
+      return ScoreRows<2, kFetch, E>(q, halves, count, head_dim, scores);
     case 3:
-      return ScoreRows<3>(q, keys, groups, head_dim, scores);
+      return ScoreRows<3, kFetch, E>(q, halves, count, head_dim, scores);
     case 4:
-      return ScoreRows<4>(q, keys, groups, head_dim, scores);
+      return ScoreRows<4, kFetch, E>(q, halves, count, head_dim, scores);
     case 5:
-      return ScoreRows<5>(q, keys, groups, head_dim, scores);
+      return ScoreRows<5, kFetch, E>(q, halves, count, head_dim, scores);
     default:
-      return ScoreRows<6>(q, keys, groups, head_dim, scores);
+      return ScoreRows<6, kFetch, E>(q, halves, count, head_dim, scores);
   }
 }
 
@@ -92,10 +102,11 @@ struct ValueSpan {
   int32_t head_dim;
   float* out;  // out[r * out_stride + d]
   int64_t out_stride;
+  int64_t to_next;  // bytes to the same place of what is read next
 };
 
-// Continues the chains of R rows and J vectors from dimension d on; kHalf: of eight lanes (J = 1).
-template <int R, int J, bool kHalf, class E>
+// Continues the chains of R rows and J vectors from dimension d on; kEight: of eight lanes (J = 1).
+template <int R, int J, bool kEight, bool kFetch, class E>
 LOCKSTEP_VEC void ValueTile(const ValueSpan<E>& span, int32_t d) {
   float* out = span.out + d;
   const int64_t out_stride = span.out_stride, stride = span.stride;
@@ -108,15 +119,15 @@ LOCKSTEP_VEC void ValueTile(const ValueSpan<E>& span, int32_t d) {
   const E* value = span.values + d;
   const float* p = span.p;
   for (int32_t t = 0; t < span.positions; ++t, value += stride, ++p) {
-    if constexpr (J == 1) {
-      const V v = kHalf ? LoadHalf(value) : Load(value);
-      AccumulateBroadcasts<R, kScoreStride>(p, v, sum[0]);
-    } else {
-      V rows[R];
-#pragma GCC unroll 8
-      for (int r = 0; r < R; ++r) rows[r] = Set1(p[r * kScoreStride]);
+    if constexpr (kFetch) {
+      const auto* next = reinterpret_cast<const std::byte*>(value) + span.to_next;
 #pragma GCC unroll 4
-      for (int j = 0; j < J; ++j) AccumulateRows(value + 16 * j, rows, sum[j]);
+      for (int64_t i = 0; i < 16 * J * int64_t{sizeof(E)}; i += kLine) __builtin_prefetch(next + i);
+    }
+#pragma GCC unroll 4
+    for (int j = 0; j < J; ++j) {
+      const V v = kEight ? LoadHalf(value) : Load(value + 16 * j);
+      AccumulateBroadcasts<R, kScoreStride>(p, v, sum[j]);
     }
   }
 #pragma GCC unroll 8
@@ -126,34 +137,44 @@ LOCKSTEP_VEC void ValueTile(const ValueSpan<E>& span, int32_t d) {
   }
 }
 
-template <int R, class E>
+template <int R, bool kFetch, class E>
 void ValueRows(const ValueSpan<E>& span) {
   constexpr int kAcross = VectorsAcross(R);
   int32_t d = 0;
   for (; d + 16 * kAcross <= span.head_dim; d += 16 * kAcross) {
-    ValueTile<R, kAcross, false>(span, d);
+    ValueTile<R, kAcross, false, kFetch>(span, d);
   }
   if constexpr (kAcross > 1) {
-    for (; d + 16 <= span.head_dim; d += 16) ValueTile<R, 1, false>(span, d);
+    for (; d + 16 <= span.head_dim; d += 16) ValueTile<R, 1, false, kFetch>(span, d);
   }
-  if (d < span.head_dim) ValueTile<R, 1, true>(span, d);
+  if (d < span.head_dim) ValueTile<R, 1, true, kFetch>(span, d);
 }
 
-template <class E>
+template <bool kFetch, class E>
 void ValueRows(int32_t rows, const ValueSpan<E>& span) {
   static_assert(kTileRows == 6);
   switch (rows) {
     case 1:
-      return ValueRows<1>(span);
+      return ValueRows<1, kFetch>(span);
     case 2:
-      return ValueRows<2>(span);
+      return ValueRows<2, kFetch>(span);
     case 3:
-      return ValueRows<3>(span);
+      return ValueRows<3, kFetch>(span);
     case 4:
-      return ValueRows<4>(span);
+      return ValueRows<4, kFetch>(span);
     case 5:
-      return ValueRows<5>(span);
+      return ValueRows<5, kFetch>(span);
     default:
-      return ValueRows<6>(span);
+      return ValueRows<6, kFetch>(span);
   }
+}
+
+// Positions [begin, end) of a block for row r of a tile alone.
+template <bool kFetch, class E>
+void ValueRow(ValueSpan<E> span, const float* p, int32_t r, int32_t begin, int32_t end) {
+  span.p = p + r * kScoreStride + begin;
+  span.values += begin * span.stride;
+  span.positions = end - begin;
+  span.out += r * span.out_stride;
+  ValueRows<1, kFetch>(span);
 }

@@ -12,7 +12,7 @@ using kernels::kSplit;
 
 constexpr int32_t kTokensWorthSharing = 8;
 constexpr int32_t kTileTokens = 32;     // tokens of a prompt chunk in one item
-constexpr int32_t kItemsPerThread = 4;  // enough to balance unequal items
+constexpr int32_t kItemsPerThread = 8;  // enough to balance unequal items
 
 int32_t SplitsAt(int32_t position) { return position / kSplit + 1; }
 
@@ -132,8 +132,8 @@ void Attend(const Batch& batch, const AttentionPlan& plan, const RopeTable& rope
     if (finished.fetch_add(item.splits, std::memory_order_acq_rel) + item.splits != splits) return;
     finished.store(0, std::memory_order_relaxed);
     for (int32_t h = 0; h < shape.group(); ++h) {
-      attention.fold(partials + h * partial, shape.group() * partial, splits, shape.head_dim,
-                     head_out + h * shape.head_dim);
+      attention.fold(partials + h * partial, shape.group() * partial, splits, nullptr,
+                     shape.head_dim, head_out + h * shape.head_dim);
     }
   };
   const std::vector<AttentionItem>& items = plan.items();

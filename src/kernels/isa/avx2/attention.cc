@@ -15,9 +15,17 @@
 namespace lockstep::kernels::avx2 {
 namespace {
 
+#include "kernels/generic/attention_elements-inl.h"
+
 #include "kernels/isa/avx2/vec-inl.h"
 
+#include "kernels/isa/avx2/attention_words-inl.h"
+
 #include "kernels/generic/math-inl.h"
+
+#include "kernels/generic/attention_softmax-inl.h"
+
+#include "kernels/generic/attention_codecs-inl.h"
 
 #include "kernels/generic/attention_tiles-inl.h"
 

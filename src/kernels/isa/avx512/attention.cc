@@ -18,9 +18,17 @@
 namespace lockstep::kernels::avx512 {
 namespace {
 
+#include "kernels/generic/attention_elements-inl.h"
+
 #include "kernels/isa/avx512/vec-inl.h"
 
+#include "kernels/isa/avx512/attention_words-inl.h"
+
 #include "kernels/generic/math-inl.h"
+
+#include "kernels/generic/attention_softmax-inl.h"
+
+#include "kernels/generic/attention_codecs-inl.h"
 
 #include "kernels/generic/attention_tiles-inl.h"
 

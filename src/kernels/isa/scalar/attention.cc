@@ -1,6 +1,7 @@
 #include <bit>
 #include <cstdint>
 
+#include "base/half.h"
 #include "kernels/generic/attention_scratch.h"
 #include "kernels/generic/inline.h"
 #include "kernels/isa/tables.h"
@@ -8,9 +9,17 @@
 namespace lockstep::kernels::scalar {
 namespace {
 
+#include "kernels/generic/attention_elements-inl.h"
+
 #include "kernels/isa/scalar/vec-inl.h"
 
+#include "kernels/isa/scalar/attention_words-inl.h"
+
 #include "kernels/generic/math-inl.h"
+
+#include "kernels/generic/attention_softmax-inl.h"
+
+#include "kernels/generic/attention_codecs-inl.h"
 
 #include "kernels/generic/attention_tiles-inl.h"
 
