@@ -5,10 +5,10 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
 
-HOST ?= 127.0.0.1
-PORT ?= 8080
+HOST := $(or $(LOCKSTEP_HOST),127.0.0.1)
+PORT := $(or $(LOCKSTEP_PORT),8080)
 # A GGUF file or a checkpoint folder; empty: fetch SmolLM2-135M-Instruct.
-MODEL ?=
+MODEL := $(LOCKSTEP_MODEL)
 # More flags for `lockstep serve`, and for the benchmarks.
 FLAGS ?=
 # Compilers and tests that run at once; empty: one a core.
@@ -16,12 +16,12 @@ export JOBS ?=
 
 .PHONY: help
 help: ## what there is
-	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
+	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 22
 
 .PHONY: serve
 serve: build ## set up everything and serve on HOST:PORT (MODEL=, HOST=, PORT=, FLAGS=)
 	@model="$(MODEL)"; [ -n "$$model" ] || model=$$(tools/fetch_model.sh); \
-	exec tools/serve.sh "$$model" "$(HOST)" "$(PORT)" $(FLAGS)
+	exec build/lockstep serve --model "$$model" --host "$(HOST)" --port "$(PORT)" --example $(FLAGS)
 
 .PHONY: build
 build: ## the release binary at build/lockstep

@@ -25,8 +25,7 @@ ALLOWED = {
     # them. The engine asks the bookkeeping and never names a kind.
     "cache": ["cache/kinds", "core", "base"],
     "cache/kinds": ["cache", "core", "base"],
-    "cache/codec": ["kernels", "platform", "core", "base"],
-    "model": ["quant", "weights", "cache/codec", "kernels", "platform", "core", "base"],
+    "model": ["quant", "weights", "kernels", "platform", "core", "base"],
     "sampling": ["kernels", "core", "base"],
     "text": ["core", "base"],
     "grammar": ["core", "base"],
@@ -34,7 +33,7 @@ ALLOWED = {
     "executor/executor.h": ["core", "base"],
     "executor/fake": ["executor", "executor/executor.h", "core", "base"],
     "executor/cpu": ["executor", "executor/executor.h", "model", "sampling", "quant", "weights",
-                     "cache/codec", "kernels", "platform", "core", "base"],
+                     "kernels", "platform", "core", "base"],
     "engine": ["executor/executor.h", "cache", "text", "grammar", "core", "base"],
     "api": ["engine", "text", "grammar", "core", "base"],
     "server": ["api", "engine", "core", "base"],

@@ -41,6 +41,8 @@ void LogFailure(const HttpRequest& request, int status, std::string_view what) {
   constexpr size_t kMost = 500;
   const std::string_view path =
       request.match.route != nullptr ? request.match.route->path : std::string_view("-");
+  // A prober's question while the model loads: asked often, and answered, not failed.
+  if (path == "/health" && status == 503) return;
   while (what.ends_with('\n')) what.remove_suffix(1);
   LogWarning("{} {} {}: {}", path, status,
              request.request_id.empty() ? "-" : std::string_view(request.request_id),

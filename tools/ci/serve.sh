@@ -51,7 +51,7 @@ pid=
 [ "$took" -le "$longest_start_ms" ] || die "the second start took $took ms"
 
 # Without make between, the exit code is the server's own.
-start tools/serve.sh "$(tools/fetch_model.sh)" 127.0.0.1 "$port"
+start build/lockstep serve --model "$(tools/fetch_model.sh)" --port "$port" --example
 kill -TERM "$pid"
 wait "$pid" || die "the server ended with code $? after SIGTERM"
 pid=

@@ -8,6 +8,7 @@
 #include "apps/bench/step_bench.h"
 #include "apps/cli/commands.h"
 #include "apps/cli/report.h"
+#include "apps/cli/settings.h"
 #include "apps/serving/loaded_model.h"
 
 namespace lockstep {
@@ -87,7 +88,10 @@ void AddBenchCommand(CLI::App* app, int* exit_code) {
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   command->add_flag("--json", options->json, "A JSON list of results");
-  command->callback([options, exit_code] {
+  auto settings = std::make_shared<Settings>(command);
+  command->callback([options, exit_code, settings] {
+    settings->Resolve("");
+    settings->CheckRequired();
     const Status status = Bench(*options);
     if (!status.ok()) *exit_code = ReportFailure(status);
   });

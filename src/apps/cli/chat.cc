@@ -11,6 +11,7 @@
 #include "apps/cli/interrupt.h"
 #include "apps/cli/report.h"
 #include "apps/cli/sampling_options.h"
+#include "apps/cli/settings.h"
 #include "apps/serving/loaded_model.h"
 #include "apps/serving/stream.h"
 #include "text/utf8.h"
@@ -149,7 +150,10 @@ void AddChatCommand(CLI::App* app, int* exit_code) {
   AddCapacityOptions(command, &options->model);
   command->add_option("--system", options->system, "The system message");
   AddSamplingOptions(command, &options->sampling);
-  command->callback([options, exit_code] {
+  auto settings = std::make_shared<Settings>(command);
+  command->callback([options, exit_code, settings] {
+    settings->Resolve("");
+    settings->CheckRequired();
     const Status status = RunChat(*options);
     if (!status.ok()) *exit_code = ReportFailure(status);
   });

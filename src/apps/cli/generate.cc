@@ -6,6 +6,7 @@
 #include "apps/cli/interrupt.h"
 #include "apps/cli/report.h"
 #include "apps/cli/sampling_options.h"
+#include "apps/cli/settings.h"
 #include "apps/serving/loaded_model.h"
 #include "apps/serving/stream.h"
 
@@ -42,7 +43,10 @@ void AddGenerateCommand(CLI::App* app, int* exit_code) {
   AddCapacityOptions(command, &options->model);
   command->add_option("prompt", options->prompt, "The text to continue")->required();
   AddSamplingOptions(command, &options->sampling);
-  command->callback([options, exit_code] {
+  auto settings = std::make_shared<Settings>(command);
+  command->callback([options, exit_code, settings] {
+    settings->Resolve("");
+    settings->CheckRequired();
     const Status status = Generate(*options);
     if (!status.ok()) *exit_code = ReportFailure(status);
   });

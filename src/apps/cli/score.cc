@@ -9,6 +9,7 @@
 
 #include "apps/cli/commands.h"
 #include "apps/cli/report.h"
+#include "apps/cli/settings.h"
 #include "apps/serving/loaded_model.h"
 #include "engine/collect.h"
 
@@ -125,7 +126,10 @@ void AddScoreCommand(CLI::App* app, int* exit_code) {
       ->capture_default_str();
   command->add_flag("--json", options->json,
                     "One JSON object: ids, nll (mean over all tokens but the first), top");
-  command->callback([options, exit_code] {
+  auto settings = std::make_shared<Settings>(command);
+  command->callback([options, exit_code, settings] {
+    settings->Resolve("");
+    settings->CheckRequired();
     const Status status = Score(*options);
     if (!status.ok()) *exit_code = ReportFailure(status);
   });

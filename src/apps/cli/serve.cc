@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <pthread.h>
 #include <unistd.h>
 #include <CLI/CLI.hpp>
@@ -30,6 +31,7 @@ struct ServeOptions {
   std::vector<std::string> aliases;
   bool any_model_name = false;
   int32_t drain_seconds = 30;
+  bool example = false;
 };
 
 // The signals that end the server, taken by one thread that waits for them. Constructed before any
@@ -86,6 +88,28 @@ ServedModel Describe(const LoadedModel& loaded, const ServeOptions& options) {
   return served;
 }
 
+// An address as a URL has it: IPv6 in brackets.
+std::string HttpAddress(const std::string& host, int port) {
+  const bool bare_v6 = host.find(':') != std::string::npos && !host.starts_with('[');
+  return bare_v6 ? fmt::format("http://[{}]:{}", host, port)
+                 : fmt::format("http://{}:{}", host, port);
+}
+
+// For a newcomer's terminal: what to paste into another one.
+void PrintExample(const std::string& address) {
+  fmt::print(
+      R"(
+lockstep listens on {0}. Ctrl-C ends it. To try it, paste this in another terminal:
+
+curl -N {0}/v1/chat/completions -H 'Content-Type: application/json' -d '{{
+  "messages": [{{"role": "user", "content": "Name three colours of the rainbow."}}],
+  "max_tokens": 64, "temperature": 0, "stream": true}}'
+
+)",
+      address);
+  std::fflush(stdout);
+}
+
 Status Serve(const ServeOptions& options) {
   EndSignals& signals = Signals();
   LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<Server> server, Server::Bind(options.server));
@@ -102,7 +126,9 @@ Status Serve(const ServeOptions& options) {
   LOCKSTEP_ASSIGN_OR_RETURN(const LoadedModel loaded, LoadForServing(options.model, on_fatal));
   signals.Serving();
   server->SetModel(Describe(loaded, options));
-  LogInfo("serving {} on http://{}:{}", loaded.id, options.server.host, server->port());
+  const std::string address = HttpAddress(options.server.host, server->port());
+  LogInfo("serving {} on {}", loaded.id, address);
+  if (options.example) PrintExample(address);
   signals.Wait();
 
   LogInfo("ending: running requests have {} seconds", options.drain_seconds);
@@ -125,6 +151,7 @@ void AddServeCommand(CLI::App* app, int* exit_code) {
   command->add_option("--host", options->server.host, "The address to listen on")
       ->capture_default_str();
   command->add_option("-p,--port", options->server.port, "The port to listen on; 0: any free one")
+      ->check(CLI::Range(0, 65535))
       ->capture_default_str();
   command->add_option("--alias", options->aliases, "Another name that requests may call the model");
   command->add_flag("--any-model-name", options->any_model_name,
@@ -134,6 +161,8 @@ void AddServeCommand(CLI::App* app, int* exit_code) {
                    "At SIGTERM or Ctrl-C, how long running requests may go on")
       ->check(CLI::Range(0, 86400))
       ->capture_default_str();
+  command->add_flag("--example", options->example,
+                    "Once it serves, print a request to paste into another terminal");
   auto config = std::make_shared<std::string>();
   command->add_option("--config", *config, "A TOML file with flags: context = 4096")
       ->envname("LOCKSTEP_CONFIG")

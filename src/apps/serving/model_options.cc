@@ -10,17 +10,14 @@ void AddModelOptions(CLI::App* command, bool positional, ModelOptions* options) 
   command
       ->add_option(positional ? "model" : "-m,--model", options->model,
                    "A GGUF file, or a Hugging Face folder with config.json and safetensors")
-      ->envname("LOCKSTEP_MODEL")
       ->required();
   command->add_option("-t,--threads", options->threads, "Compute threads; 0: every core")
-      ->envname("LOCKSTEP_THREADS")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
   command
       ->add_option("--compute", options->compute,
                    "auto: integer products for quantised weights, f32 otherwise; int8: refuse "
                    "weights that are not quantised; f32: everything in f32, the cache too")
-      ->envname("LOCKSTEP_COMPUTE")
       ->check(CLI::IsMember({"auto", "int8", "f32"}))
       ->capture_default_str();
   command
@@ -28,24 +25,20 @@ void AddModelOptions(CLI::App* command, bool positional, ModelOptions* options) 
           "--kv", options->kv,
           "Elements of the KV cache: f32, f16, bf16 (default), q8 or q4 (affine, a scale and a "
           "bias for 32 elements of a head; q8-64, q4-64: for 64)")
-      ->envname("LOCKSTEP_KV")
       ->check(CLI::IsMember({"f32", "f16", "bf16", "q8", "q4", "q8-64", "q4-64"}));
   command
       ->add_option("--packed-cache", options->packed_cache,
                    "Keep packed weights in this folder and map them at the next start")
-      ->envname("LOCKSTEP_PACKED_CACHE")
       ->type_name("DIR");
   command
       ->add_option("--step-tokens", options->step_tokens,
                    "Tokens of one step: running rows first, then pieces of waiting prompts")
-      ->envname("LOCKSTEP_STEP_TOKENS")
       ->check(CLI::Range(1, 1 << 16))
       ->capture_default_str();
   command
       ->add_option("--kv-gib", options->kv_gib,
                    "Memory for the KV cache in GiB; 0: what the rows can use, at most half of what "
                    "is free")
-      ->envname("LOCKSTEP_KV_GIB")
       ->check(NumberBetween(0, 1e6))
       ->capture_default_str();
 }
@@ -54,11 +47,9 @@ void AddCapacityOptions(CLI::App* command, ModelOptions* options) {
   command
       ->add_option("-c,--context", options->context,
                    "Tokens a sequence may have; 0: as many as the model was made for")
-      ->envname("LOCKSTEP_CONTEXT")
       ->check(CLI::Range(0, 1 << 24))
       ->capture_default_str();
   command->add_option("--max-rows", options->max_rows, "Sequences that run at once")
-      ->envname("LOCKSTEP_MAX_ROWS")
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
 }
