@@ -141,12 +141,29 @@ void IntTileOf(int32_t count, int32_t panels, const IntGroups& groups,
   run(groups, rows, first_row, acc);
 }
 
-// All rows of a block by some groups of `panels` panels, in tiles of nearly equal height.
+// Packed bytes that are read next, to be fetched while there is work to do.
+struct Ahead {
+  const std::byte* data;
+  size_t bytes;
+};
+
+LOCKSTEP_VEC void Fetch(const std::byte* from, size_t bytes) {
+  constexpr size_t kLine = 64;
+  for (size_t at = 0; at < bytes; at += kLine) __builtin_prefetch(from + at);
+}
+
+// All rows of a block by some groups of `panels` panels, in tiles of nearly equal height. Tiles
+// after the first, which may itself wait for memory, fetch a share of what comes next.
 template <class Dot, bool kMin>
 void IntTiles(const IntGroups& groups, const IntRows<typename Dot::Code>& rows, int32_t count,
-              int32_t panels, float* acc) {
+              int32_t panels, Ahead ahead, float* acc) {
   int32_t tiles = (count + kIntRows - 1) / kIntRows;
+  const size_t share = tiles > 1 ? ahead.bytes / (tiles - 1) + 1 : 0;
   for (int32_t row = 0; row < count; --tiles) {
+    if (row > 0) {
+      Fetch(ahead.data, std::min(share, ahead.bytes));
+      ahead = {ahead.data + share, ahead.bytes - std::min(share, ahead.bytes)};
+    }
     const int32_t height = (count - row + tiles - 1) / tiles;
     IntTileOf<Dot, kIntRows, kMin>(height, panels, groups, rows, row, acc + row * kPanel);
     row += height;
@@ -202,7 +219,9 @@ void IntFewRowsTile(const PackedMatrix& w, const IntBlock& block, int32_t panel,
   for (int32_t p = 0; p < panels; ++p) {
     std::memset(block.acc + p * kAccStride, 0, sizeof(float) * kPanel * block.count);
   }
-  IntTiles<Packed, kMin>(groups, rows, block.count, panels, block.acc);
+  const bool last = panel + 1 == block.panel_end;
+  IntTiles<Packed, kMin>(groups, rows, block.count, panels,
+                         {groups.data + w.panel_bytes, last ? 0 : w.panel_bytes}, block.acc);
   for (int32_t p = 0; p < panels; ++p) {
     StoreRows(block.acc + p * kAccStride, block.count, panel + p * step, epilogue, out, out_stride);
   }
@@ -259,9 +278,12 @@ void IntManyRows(const PackedMatrix& w, const IntBlock& block, const GemmEpilogu
                 LoadConstants(from + code_bytes + part * constant_bytes, w.f32_scales));
         }
       }
+      // `from` is now where the next groups are: of this panel, or of the next one.
+      const bool last = panel + 1 == block.panel_end && first + count == w.k / w.group;
+      const int32_t next = first + count < w.k / w.group ? w.k / w.group - first - count : kGroups;
       IntTiles<Unpacked, kMin>(
           {block.unpacked, 0, kUnpackedGroup, Unpacked::kCodeBytes, true, first, count}, rows,
-          block.count, 1, block.acc);
+          block.count, 1, {from, last ? 0 : std::min(kGroups, next) * GroupBytes(w)}, block.acc);
     }
     StoreRows(block.acc, block.count, panel, epilogue, out, out_stride);
   }

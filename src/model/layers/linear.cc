@@ -6,8 +6,11 @@ namespace lockstep {
 namespace {
 
 constexpr int32_t kItemsPerThread = 8;  // enough to balance threads that run unequally
-constexpr int32_t kRowTile = 128;       // rows whose activations stay in the second cache
-constexpr int32_t kMinPanels = 4;       // panels an item takes at least, to be worth claiming
+// Of so few rows the memory sets the pace: longer runs through it count for more than balance.
+constexpr int32_t kFewRows = 2;
+constexpr int32_t kFewRowsItemsPerThread = 2;
+constexpr int32_t kRowTile = 128;  // rows whose activations stay in the second cache
+constexpr int32_t kMinPanels = 4;  // panels an item takes at least, to be worth claiming
 
 // How the rows and panels of a step's products are cut into items.
 struct Tiling {
@@ -18,7 +21,8 @@ struct Tiling {
   Tiling(int32_t rows, int32_t panels, int32_t threads) {
     row_tiles = (rows + kRowTile - 1) / kRowTile;
     rows_per_tile = (rows + row_tiles - 1) / row_tiles;
-    const int32_t items = std::max(1, kItemsPerThread * threads / row_tiles);
+    const int32_t per_thread = rows <= kFewRows ? kFewRowsItemsPerThread : kItemsPerThread;
+    const int32_t items = std::max(1, per_thread * threads / row_tiles);
     panels_per_item = std::max(kMinPanels, (panels + items - 1) / items);
   }
   int32_t PanelItems(int32_t panels) const {
