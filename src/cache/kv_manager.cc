@@ -2,76 +2,66 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
+#include <numeric>
+#include <utility>
 
 #include "base/check.h"
 
 namespace lockstep {
 namespace {
 
-constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
-
-using Policies = std::vector<std::unique_ptr<CachePolicy>>;
-
-bool Fits(const std::vector<CacheGroupSpec>& specs, const Policies& policies, int64_t tokens,
-          int64_t budget) {
-  for (size_t g = 0; g < specs.size(); ++g) {
-    const int64_t blocks = policies[g]->WorstBlocks(tokens);
-    // Divided, not multiplied: the product could overflow.
-    if (blocks > kMost || blocks > budget / specs[g].block_bytes) return false;
-    budget -= blocks * specs[g].block_bytes;
+// The tokens of a span: whole blocks of every group. Too many for anybody: 0.
+int64_t SpanTokens(const std::vector<CacheGroupSpec>& groups) {
+  int64_t span = 1;
+  for (const CacheGroupSpec& spec : groups) {
+    span = std::lcm(span, int64_t{spec.block_tokens});
+    if (span > std::numeric_limits<int32_t>::max()) return 0;
   }
-  return true;
+  return span;
 }
 
-// The largest number of tokens that fits, 0 when none does.
-int64_t LargestFit(const std::vector<CacheGroupSpec>& specs, const Policies& policies,
-                   int64_t budget) {
-  int64_t low = 0;
-  int64_t high = kMost;
-  while (low < high) {
-    const int64_t middle = low + (high - low + 1) / 2;
-    if (Fits(specs, policies, middle, budget)) {
-      low = middle;
-    } else {
-      high = middle - 1;
-    }
-  }
-  return low;
+int64_t SpanBlocks(const CacheGroupSpec& spec, const CachePolicy& policy, int64_t span) {
+  return policy.by_position() ? span / spec.block_tokens : 1;
+}
+
+int64_t SpanBlocks(const std::vector<CacheGroupSpec>& groups, const CachePolicies& policies,
+                   int64_t span) {
+  int64_t blocks = 0;
+  for (size_t g = 0; g < groups.size(); ++g) blocks += SpanBlocks(groups[g], *policies[g], span);
+  return blocks;
 }
 
 }  // namespace
 
 Result<std::unique_ptr<KvManager>> KvManager::Create(const std::vector<CacheGroupSpec>& groups,
-                                                     int64_t budget_bytes) {
-  Policies policies;
-  int64_t smallest = 0;
-  for (const CacheGroupSpec& spec : groups) {
-    if (spec.block_tokens <= 0 || spec.block_bytes <= 0) {
-      return InvalidArgument("a cache group needs positive block sizes", "cache_groups");
-    }
-    LOCKSTEP_ASSIGN_OR_RETURN(auto policy, MakeCachePolicy(spec));
-    smallest += policy->WorstBlocks(1) * spec.block_bytes;
-    policies.push_back(std::move(policy));
-  }
-  const int64_t tokens = LargestFit(groups, policies, budget_bytes);
-  if (tokens == 0) {
-    return ResourceExhausted(fmt::format("the KV budget of {} bytes holds no token: the smallest "
-                                         "cache of this model takes {} bytes",
-                                         budget_bytes, smallest),
-                             "kv_bytes");
-  }
-  std::vector<Group> made;
-  for (size_t g = 0; g < groups.size(); ++g) {
-    const auto blocks = static_cast<int32_t>(policies[g]->WorstBlocks(tokens));
-    made.push_back({groups[g], std::move(policies[g]), BlockPool(blocks), 0});
-  }
-  return std::unique_ptr<KvManager>(new KvManager(std::move(made), static_cast<int32_t>(tokens)));
+                                                     int64_t budget_bytes,
+                                                     const KvOptions& options) {
+  LOCKSTEP_ASSIGN_OR_RETURN(CachePolicies policies, MakeCachePolicies(groups, options.step_tokens));
+  LOCKSTEP_ASSIGN_OR_RETURN(const PoolSizes sizes,
+                            SizePools(groups, policies, budget_bytes, options));
+  return std::unique_ptr<KvManager>(new KvManager(groups, std::move(policies), sizes, options));
 }
 
-KvManager::KvManager(std::vector<Group> groups, int32_t max_tokens)
-    : groups_(std::move(groups)), max_tokens_(max_tokens) {
-  for (const Group& group : groups_) budget_bytes_ += group.pool.size() * group.spec.block_bytes;
+KvManager::KvManager(const std::vector<CacheGroupSpec>& groups, CachePolicies policies,
+                     const PoolSizes& sizes, const KvOptions& options)
+    : share_(options.share_prefixes && SpanTokens(groups) > 0),
+      has_states_(std::any_of(policies.begin(), policies.end(),
+                              [](const auto& policy) { return !policy->by_position(); })),
+      step_tokens_(options.step_tokens),
+      max_tokens_(sizes.max_tokens),
+      tree_(SpanTokens(groups), SpanBlocks(groups, policies, SpanTokens(groups))),
+      reach_(groups.size()) {
+  int32_t entries = 0;
+  for (size_t g = 0; g < groups.size(); ++g) {
+    const auto in_span =
+        static_cast<int32_t>(SpanBlocks(groups[g], *policies[g], tree_.span_tokens()));
+    groups_.push_back({groups[g], std::move(policies[g]), SharedPool(sizes.blocks[g], &tree_), 0,
+                       in_span, entries});
+    entries += in_span;
+    budget_bytes_ += sizes.blocks[g] * groups[g].block_bytes;
+  }
 }
 
 std::vector<int32_t> KvManager::pool_blocks() const {
@@ -80,7 +70,7 @@ std::vector<int32_t> KvManager::pool_blocks() const {
   return blocks;
 }
 
-std::optional<CacheSlot> KvManager::Admit(int64_t tokens) {
+std::optional<CacheSlot> KvManager::Admit(int64_t tokens, std::string_view name_space) {
   for (const Group& group : groups_) {
     if (group.reserved + group.policy->WorstBlocks(tokens) > group.pool.size()) return {};
   }
@@ -93,44 +83,94 @@ std::optional<CacheSlot> KvManager::Admit(int64_t tokens) {
     free_slots_.push_back(static_cast<CacheSlot>(slots_.size() - 1));
   }
   const CacheSlot id = free_slots_.back();
-  Slot& slot = slots_[static_cast<size_t>(id)];
-  // The tables never move while the sequence grows, and a step allocates nothing. From here on
-  // nothing can fail.
+  Slot& slot = slot_at(id);
+  // The tables never move while the sequence grows, and a step allocates nothing for them.
   for (size_t g = 0; g < groups_.size(); ++g) {
     slot.blocks[g].reserve(static_cast<size_t>(groups_[g].policy->TableBlocks(tokens)));
   }
+  if (share_) slot.node = tree_.PinRoot(name_space);
+  // From here on nothing can fail.
   free_slots_.pop_back();
   slot.admitted = true;
   slot.tokens = tokens;
-  for (Group& group : groups_) group.reserved += group.policy->WorstBlocks(tokens);
+  slot.computed = 0;
+  slot.own = slot.passing = nullptr;
+  slot.shares = share_;
+  slot.stop = slot.keep_state = 0;
+  for (size_t g = 0; g < groups_.size(); ++g) {
+    groups_[g].reserved += groups_[g].policy->WorstBlocks(tokens);
+    if (!groups_[g].policy->by_position()) slot.blocks[g].assign(2, kNoBlock);
+  }
   return id;
 }
 
 void KvManager::Reserve(CacheSlot id, int64_t end) {
-  Slot& slot = slots_[static_cast<size_t>(id)];
-  LOCKSTEP_CHECK(slot.admitted && end <= slot.tokens);
+  Slot& slot = slot_at(id);
+  LOCKSTEP_CHECK(slot.admitted && end <= slot.tokens && end - slot.computed <= step_tokens_);
   for (size_t g = 0; g < groups_.size(); ++g) {
+    Group& group = groups_[g];
     std::vector<BlockId>& blocks = slot.blocks[g];
-    const auto wanted = static_cast<size_t>(groups_[g].policy->TableBlocks(end));
-    while (blocks.size() < wanted) blocks.push_back(groups_[g].pool.Take());
-    // A step that failed may have had a longer span.
-    slot.table[g] = std::span(blocks).first(wanted);
+    if (group.policy->by_position()) {
+      const auto wanted = static_cast<size_t>(group.policy->TableBlocks(end));
+      while (blocks.size() < wanted) blocks.push_back(group.pool.Take());
+      // A step that failed may have had a longer span.
+      slot.table[g] = std::span(blocks).first(wanted);
+    } else {
+      if (blocks[1] == kNoBlock) blocks[1] = group.pool.Take();
+      slot.table[g] = blocks;
+    }
   }
 }
 
 std::span<const std::span<const BlockId>> KvManager::BlockTables(CacheSlot id) const {
-  return slots_[static_cast<size_t>(id)].table;
+  return slot_at(id).table;
 }
 
-void KvManager::Release(CacheSlot id) {
-  Slot& slot = slots_[static_cast<size_t>(id)];
-  LOCKSTEP_CHECK(slot.admitted);
+void KvManager::Commit(CacheSlot id, std::span<const TokenId> tokens) {
+  Slot& slot = slot_at(id);
+  const auto end = static_cast<int64_t>(tokens.size());
+  LOCKSTEP_CHECK(slot.admitted && end >= slot.computed && end <= slot.tokens);
   for (size_t g = 0; g < groups_.size(); ++g) {
-    for (const BlockId block : slot.blocks[g]) groups_[g].pool.Unref(block);
-    slot.blocks[g].clear();
-    slot.table[g] = {};
-    groups_[g].reserved -= groups_[g].policy->WorstBlocks(slot.tokens);
+    if (groups_[g].policy->by_position()) continue;
+    std::vector<BlockId>& states = slot.blocks[g];
+    if (states[0] != kNoBlock) groups_[g].pool.Drop(states[0]);
+    states[0] = std::exchange(states[1], kNoBlock);
   }
+  slot.computed = end;
+  if (slot.shares) Share(&slot, tokens);
+  for (size_t g = 0; g < groups_.size(); ++g) SlideTo(g, &slot, end);
+}
+
+// Gives back what only positions before `end` read.
+void KvManager::SlideTo(size_t g, Slot* slot, int64_t end) {
+  Group& group = groups_[g];
+  if (!group.policy->by_position()) return;
+  std::vector<BlockId>& blocks = slot->blocks[g];
+  const int64_t live = std::min(group.policy->FirstLive(end), static_cast<int64_t>(blocks.size()));
+  // Backwards to where it stopped last time.
+  for (int64_t j = live - 1; j >= group.policy->KeptBlocks(); --j) {
+    BlockId& block = blocks[static_cast<size_t>(j)];
+    if (block == kNoBlock) break;
+    group.pool.Drop(std::exchange(block, kNoBlock));
+  }
+}
+
+void KvManager::Release(CacheSlot id, bool failed) {
+  Slot& slot = slot_at(id);
+  LOCKSTEP_CHECK(slot.admitted);
+  if (failed && slot.own != nullptr) tree_.Hide(slot.own);
+  for (size_t g = 0; g < groups_.size(); ++g) {
+    Group& group = groups_[g];
+    std::vector<BlockId>& blocks = slot.blocks[g];
+    // The last ones first: without a prefix's beginning its end is of no use.
+    for (auto block = blocks.rbegin(); block != blocks.rend(); ++block) {
+      if (*block != kNoBlock) group.pool.Drop(*block);
+    }
+    blocks.clear();
+    slot.table[g] = {};
+    group.reserved -= group.policy->WorstBlocks(slot.tokens);
+  }
+  if (share_) tree_.Unpin(std::exchange(slot.node, nullptr));
   slot.admitted = false;
   slot.tokens = 0;
   free_slots_.push_back(id);
@@ -144,31 +184,46 @@ int64_t KvManager::reserved_bytes() const {
 
 int64_t KvManager::used_bytes() const {
   int64_t bytes = 0;
-  for (const Group& group : groups_) bytes += group.pool.used() * group.spec.block_bytes;
+  for (const Group& group : groups_) bytes += group.pool.held() * group.spec.block_bytes;
   return bytes;
+}
+
+int64_t KvManager::cached_bytes() const {
+  int64_t bytes = 0;
+  for (const Group& group : groups_) bytes += group.pool.idle() * group.spec.block_bytes;
+  return bytes;
+}
+
+uint64_t KvManager::evictions() const {
+  uint64_t evictions = 0;
+  for (const Group& group : groups_) evictions += group.pool.evictions();
+  return evictions;
 }
 
 Status KvManager::CheckIntegrity() const {
   for (size_t g = 0; g < groups_.size(); ++g) {
     const Group& group = groups_[g];
     LOCKSTEP_RETURN_IF_ERROR(group.pool.CheckIntegrity());
-    std::vector<int32_t> held(static_cast<size_t>(group.pool.size()), 0);
+    std::vector<int32_t> holders(static_cast<size_t>(group.pool.size()), 0);
     int64_t reserved = 0;
     for (const Slot& slot : slots_) {
       const int64_t worst = slot.admitted ? group.policy->WorstBlocks(slot.tokens) : 0;
-      if (static_cast<int64_t>(slot.blocks[g].size()) > worst) {
-        return Internal("a sequence holds more blocks than it reserved");
+      int64_t held = 0;
+      for (const BlockId id : slot.blocks[g]) {
+        if (id == kNoBlock) continue;
+        ++held;
+        ++holders[static_cast<size_t>(id)];
       }
+      if (held > worst) return Internal("a sequence holds more blocks than it reserved");
       reserved += worst;
-      for (const BlockId id : slot.blocks[g]) ++held[static_cast<size_t>(id)];
     }
     if (reserved != group.reserved || reserved > group.pool.size()) {
       return Internal("the reservations do not add up");
     }
     for (BlockId id = 0; id < group.pool.size(); ++id) {
-      if (held[static_cast<size_t>(id)] != group.pool.refs(id)) {
-        return Internal(fmt::format("block {} has {} holders and {} references", id,
-                                    held[static_cast<size_t>(id)], group.pool.refs(id)));
+      if (holders[static_cast<size_t>(id)] != group.pool.holders(id)) {
+        return Internal(fmt::format("block {} has {} holders and counts {}", id,
+                                    holders[static_cast<size_t>(id)], group.pool.holders(id)));
       }
     }
   }

@@ -23,8 +23,9 @@ struct StepRow {
   int32_t count = 0;                  // >= 1; begin + count <= sequence.size()
   int32_t prompt_tokens = 0;          // sequence[0, prompt_tokens) is the prompt
 
-  // Block tables, one a cache group in the order of ExecutorInfo::cache_groups. Entry i holds
-  // positions [i * block_tokens, (i + 1) * block_tokens) and the table covers [0, begin + count).
+  // Block tables, one a cache group in the order of ExecutorInfo::cache_groups; CacheKind says what
+  // an entry is. Those that hold positions cover [0, begin + count). A block whose positions all
+  // come before `begin` may stand in several rows' tables and is never written.
   std::span<const std::span<const BlockId>> block_tables;
 
   // Non-null: sample the token that follows position begin + count - 1 (which is then the last

@@ -11,4 +11,8 @@ using TokenId = int32_t;
 // executor.
 using BlockId = int32_t;
 
+// An entry of a block table that nobody may read: its positions slid out of a window, or a state
+// that does not exist yet.
+inline constexpr BlockId kNoBlock = -1;
+
 }  // namespace lockstep

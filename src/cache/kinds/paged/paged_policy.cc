@@ -12,6 +12,7 @@ class PagedPolicy : public CachePolicy {
   int64_t TableBlocks(int64_t end) const override {
     return (end + block_tokens_ - 1) / block_tokens_;
   }
+  int64_t FirstLive(int64_t) const override { return 0; }
 
  private:
   const int64_t block_tokens_;
@@ -19,9 +20,9 @@ class PagedPolicy : public CachePolicy {
 
 }  // namespace
 
-std::unique_ptr<CachePolicy> MakePagedPolicy(const CacheGroupSpec& spec);
-std::unique_ptr<CachePolicy> MakePagedPolicy(const CacheGroupSpec& spec) {
-  return std::make_unique<PagedPolicy>(spec.block_tokens);
+Result<std::unique_ptr<CachePolicy>> MakePagedPolicy(const CacheGroupSpec& spec, int64_t);
+Result<std::unique_ptr<CachePolicy>> MakePagedPolicy(const CacheGroupSpec& spec, int64_t) {
+  return std::unique_ptr<CachePolicy>(std::make_unique<PagedPolicy>(spec.block_tokens));
 }
 
 }  // namespace lockstep

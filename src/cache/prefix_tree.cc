@@ -1,0 +1,111 @@
+#define XXH_INLINE_ALL
+#include "cache/prefix_tree.h"
+
+#include <sys/random.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "base/check.h"
+
+namespace lockstep {
+namespace {
+
+// So that nobody can prepare prompts whose spans all fall into one bucket. Zeros are as right.
+uint64_t RandomSeed() {
+  uint64_t seed = 0;
+  return getrandom(&seed, sizeof(seed), GRND_NONBLOCK) == sizeof(seed) ? seed : 0;
+}
+
+}  // namespace
+
+size_t PrefixTree::Hash::operator()(const Key& key) const {
+  const uint64_t above = seed ^ reinterpret_cast<uintptr_t>(key.parent);
+  return XXH3_64bits_withSeed(key.span.data(), key.span.size_bytes(), above);
+}
+
+bool PrefixTree::Equal::Same(const Key& a, const Key& b) {
+  return a.parent == b.parent && std::equal(a.span.begin(), a.span.end(), b.span.begin());
+}
+
+PrefixTree::PrefixTree(int64_t span_tokens, int64_t span_blocks)
+    : span_tokens_(span_tokens), span_blocks_(span_blocks), found_(0, Hash{RandomSeed()}) {}
+
+PrefixNode* PrefixTree::PinRoot(std::string_view name) {
+  const std::string key(name);
+  auto at = roots_.find(key);
+  if (at == roots_.end()) {
+    std::list<PrefixNode> made(1);
+    PrefixNode* const root = &made.front();
+    root->name = key;
+    root->self = made.begin();
+    at = roots_.emplace(key, root).first;
+    nodes_.splice(nodes_.end(), made);
+  }
+  Pin(at->second);
+  return at->second;
+}
+
+PrefixNode* PrefixTree::Find(const PrefixNode* parent, std::span<const TokenId> span) const {
+  const auto at = found_.find(Key{parent, span});
+  return at == found_.end() ? nullptr : *at;
+}
+
+PrefixNode* PrefixTree::Add(PrefixNode* parent, std::span<const TokenId> span) {
+  LOCKSTEP_CHECK(static_cast<int64_t>(span.size()) == span_tokens_);
+  std::list<PrefixNode> made(1);
+  PrefixNode* const node = &made.front();
+  node->parent = parent;
+  node->depth = parent->depth + 1;
+  node->tokens.assign(span.begin(), span.end());
+  node->blocks.assign(static_cast<size_t>(span_blocks_), kNoBlock);
+  node->self = made.begin();
+  found_.insert(node);
+  nodes_.splice(nodes_.end(), made);
+  ++parent->children;
+  return node;
+}
+
+void PrefixTree::Unpin(PrefixNode* node) {
+  LOCKSTEP_CHECK(node->pins > 0);
+  --node->pins;
+  RemoveIfEmpty(node);
+}
+
+void PrefixTree::Put(PrefixNode* node, int32_t entry, BlockId block) {
+  BlockId& place = node->blocks[static_cast<size_t>(entry)];
+  LOCKSTEP_CHECK(place == kNoBlock);
+  place = block;
+  ++node->kept;
+}
+
+void PrefixTree::Clear(PrefixNode* node, int32_t entry) {
+  BlockId& place = node->blocks[static_cast<size_t>(entry)];
+  LOCKSTEP_CHECK(place != kNoBlock);
+  place = kNoBlock;
+  --node->kept;
+  RemoveIfEmpty(node);
+}
+
+void PrefixTree::Hide(PrefixNode* node) {
+  if (std::exchange(node->hidden, true)) return;
+  found_.erase(node);
+}
+
+void PrefixTree::RemoveIfEmpty(PrefixNode* node) {
+  while (node != nullptr && node->pins == 0 && node->children == 0 && node->kept == 0) {
+    PrefixNode* const parent = node->parent;
+    if (parent == nullptr) {
+      roots_.erase(node->name);
+    } else {
+      if (!node->hidden) found_.erase(node);
+      --parent->children;
+    }
+    nodes_.erase(node->self);
+    node = parent;
+  }
+}
+
+}  // namespace lockstep
