@@ -1,7 +1,7 @@
 #include "executor/fake/fake_executor.h"
 
 #include <algorithm>
-#include <set>
+#include <map>
 #include <utility>
 
 #include "base/check.h"
@@ -33,8 +33,15 @@ PositionLogprobs FakeLogprobs(uint64_t hash, TokenId token, int32_t top, int32_t
   return made;
 }
 
-constexpr TokenId kNeverWritten = -1;
-constexpr TokenId kRubbish = -2;
+constexpr uint64_t kNeverWritten = 1;
+constexpr uint64_t kRubbish = 2;
+
+bool HasStates(const CacheGroupSpec& spec) { return spec.kind == CacheKind::kRecurrent; }
+
+// Whether the computation of position p reads what is stored for q <= p.
+bool Reads(const CacheGroupSpec& spec, int32_t p, int32_t q) {
+  return spec.kind != CacheKind::kWindow || q > p - spec.window || q < spec.sinks;
+}
 
 }  // namespace
 
@@ -51,9 +58,9 @@ FakeExecutor::FakeExecutor(FakeOptions options) : options_(std::move(options)) {
 Status FakeExecutor::AllocateCache(const std::vector<int32_t>& blocks) {
   LOCKSTEP_CHECK(storage_.empty() && blocks.size() == info_.cache_groups.size());
   for (size_t g = 0; g < blocks.size(); ++g) {
-    const auto tokens =
-        static_cast<size_t>(blocks[g]) * static_cast<size_t>(info_.cache_groups[g].block_tokens);
-    storage_.emplace_back(tokens, kNeverWritten);
+    const CacheGroupSpec& spec = info_.cache_groups[g];
+    const auto in_block = static_cast<size_t>(HasStates(spec) ? 1 : spec.block_tokens);
+    storage_.emplace_back(static_cast<size_t>(blocks[g]) * in_block, kNeverWritten);
   }
   return OkStatus();
 }
@@ -82,7 +89,7 @@ void FakeExecutor::CheckContract(const StepInput& input) const {
   LOCKSTEP_CHECK(!input.rows.empty());
   LOCKSTEP_CHECK(static_cast<int32_t>(input.rows.size()) <= info_.max_step_rows);
   int32_t tokens = 0;
-  std::set<std::pair<size_t, BlockId>> held;
+  std::map<std::pair<size_t, BlockId>, int> rows_with;  // a block in their tables
   for (const StepRow& row : input.rows) {
     const int32_t end = row.begin + row.count;
     tokens += row.count;
@@ -93,24 +100,67 @@ void FakeExecutor::CheckContract(const StepInput& input) const {
     LOCKSTEP_CHECK(row.block_tables.size() == storage_.size());
     LOCKSTEP_CHECK(std::is_sorted(row.banned.begin(), row.banned.end()));
     for (size_t g = 0; g < storage_.size(); ++g) {
-      const int32_t size = info_.cache_groups[g].block_tokens;
-      LOCKSTEP_CHECK(static_cast<int32_t>(row.block_tables[g].size()) == (end + size - 1) / size);
-      for (const BlockId id : row.block_tables[g]) {
+      const CacheGroupSpec& spec = info_.cache_groups[g];
+      const int32_t size = HasStates(spec) ? 1 : spec.block_tokens;
+      const auto table = row.block_tables[g];
+      const int32_t entries = HasStates(spec) ? 2 : (end + size - 1) / size;
+      LOCKSTEP_CHECK(static_cast<int32_t>(table.size()) == entries);
+      LOCKSTEP_CHECK(!HasStates(spec) || (table[0] == kNoBlock) == (row.begin == 0));
+      for (const BlockId id : table) {
+        if (id == kNoBlock) continue;
         LOCKSTEP_CHECK(id >= 0 && static_cast<size_t>(id + 1) * size <= storage_[g].size());
-        LOCKSTEP_CHECK(held.emplace(g, id).second);
+        ++rows_with[{g, id}];
       }
     }
   }
   LOCKSTEP_CHECK(tokens <= info_.max_step_tokens);
+  // What is written belongs to one row.
+  for (const StepRow& row : input.rows) {
+    for (size_t g = 0; g < storage_.size(); ++g) {
+      const CacheGroupSpec& spec = info_.cache_groups[g];
+      const auto table = row.block_tables[g];
+      const int32_t first = HasStates(spec) ? 1 : row.begin / spec.block_tokens;
+      for (const BlockId id : table.subspan(static_cast<size_t>(first))) {
+        LOCKSTEP_CHECK(id != kNoBlock && (rows_with[{g, id}] == 1));
+      }
+    }
+  }
+}
+
+uint64_t FakeExecutor::Stored(size_t group, const StepRow& row, int32_t p) const {
+  return const_cast<FakeExecutor*>(this)->Stored(group, row, p);
+}
+
+uint64_t& FakeExecutor::Stored(size_t group, const StepRow& row, int32_t p) {
+  const int32_t size = info_.cache_groups[group].block_tokens;
+  const BlockId block = row.block_tables[group][static_cast<size_t>(p / size)];
+  LOCKSTEP_CHECK(block != kNoBlock);
+  return storage_[group][static_cast<size_t>(block) * static_cast<size_t>(size) +
+                         static_cast<size_t>(p % size)];
+}
+
+uint64_t FakeExecutor::StateAfter(size_t group, const StepRow& row, int32_t end) const {
+  const BlockId read = row.block_tables[group][0];
+  uint64_t state = read == kNoBlock ? 0 : storage_[group][static_cast<size_t>(read)];
+  for (int32_t p = row.begin; p < end; ++p) {
+    state = Mix(state ^ static_cast<uint32_t>(row.sequence[static_cast<size_t>(p)]));
+  }
+  return state;
 }
 
 void FakeExecutor::Write(const StepRow& row, bool rubbish) {
+  const int32_t end = row.begin + row.count;
   for (size_t g = 0; g < storage_.size(); ++g) {
-    const int32_t size = info_.cache_groups[g].block_tokens;
-    for (int32_t p = row.begin; p < row.begin + row.count; ++p) {
-      const auto block = static_cast<size_t>(row.block_tables[g][static_cast<size_t>(p / size)]);
-      const size_t at = block * static_cast<size_t>(size) + static_cast<size_t>(p % size);
-      storage_[g][at] = rubbish ? kRubbish : row.sequence[static_cast<size_t>(p)];
+    const CacheGroupSpec& spec = info_.cache_groups[g];
+    if (HasStates(spec)) {
+      const auto written = static_cast<size_t>(row.block_tables[g][1]);
+      storage_[g][written] = rubbish ? kRubbish : StateAfter(g, row, end);
+      continue;
+    }
+    for (int32_t p = row.begin; p < end; ++p) {
+      const uint64_t before = p > 0 && Reads(spec, p, p - 1) ? Stored(g, row, p - 1) : 0;
+      const auto token = static_cast<uint32_t>(row.sequence[static_cast<size_t>(p)]);
+      Stored(g, row, p) = rubbish ? kRubbish : Mix(before ^ token);
     }
   }
 }
@@ -118,11 +168,13 @@ void FakeExecutor::Write(const StepRow& row, bool rubbish) {
 uint64_t FakeExecutor::HashOf(const StepRow& row, int32_t end) const {
   uint64_t hash = 0;
   for (size_t g = 0; g < storage_.size(); ++g) {
-    const int32_t size = info_.cache_groups[g].block_tokens;
+    const CacheGroupSpec& spec = info_.cache_groups[g];
+    if (HasStates(spec)) {
+      hash = Mix(hash ^ StateAfter(g, row, end));
+      continue;
+    }
     for (int32_t p = 0; p < end; ++p) {
-      const auto block = static_cast<size_t>(row.block_tables[g][static_cast<size_t>(p / size)]);
-      const size_t at = block * static_cast<size_t>(size) + static_cast<size_t>(p % size);
-      hash = Mix(hash ^ static_cast<uint32_t>(storage_[g][at]));
+      if (Reads(spec, end - 1, p)) hash = Mix(hash ^ Stored(g, row, p));
     }
   }
   return hash;

@@ -1,6 +1,9 @@
-// An executor for tests: no model, but the same duties. "Computing" a position writes its token id
-// into the cache's blocks; the next token is a hash of the ids read back through the block tables
-// of every group. Wrong tables, shared blocks, lost or doubled positions all change the output.
+// An executor for tests: no model, but the same duties. "Computing" a position writes a hash of its
+// token and of what it reads of the position before into the cache's blocks (or folds it into the
+// state), so that a block depends on all that comes before it; the next token is a hash of all that
+// the last position reads back through the block tables of every group, and of nothing else. Wrong
+// tables, blocks of another prefix, lost or doubled positions all change the output; reading an
+// entry that is not there, or writing a block that another row has, ends the test.
 //
 // With temperature 0 the hash alone decides; above it, the seed, stream and position join in.
 // Faults come from the hooks in FakeOptions. A failing step leaves rubbish in the spans it was to
@@ -43,13 +46,18 @@ class FakeExecutor : public Executor {
  private:
   void CheckContract(const StepInput& input) const;
   void Write(const StepRow& row, bool rubbish);
+  // What is stored for position p; kRecurrent: the state before the row's span.
+  uint64_t& Stored(size_t group, const StepRow& row, int32_t p);
+  uint64_t Stored(size_t group, const StepRow& row, int32_t p) const;
+  uint64_t StateAfter(size_t group, const StepRow& row, int32_t end) const;
   uint64_t HashOf(const StepRow& row, int32_t end) const;
   TokenId Sample(const StepRow& row) const;
   void FillLogprobs(const StepRow& row, RowOutput* output) const;
 
   const FakeOptions options_;
   ExecutorInfo info_;
-  std::vector<std::vector<TokenId>> storage_;  // [group][block * block_tokens + offset]
+  std::vector<std::vector<uint64_t>>
+      storage_;  // [group][block * block_tokens + offset], or [block]
   int64_t steps_ = 0;
 };
 
