@@ -24,6 +24,7 @@ struct EngineOptions {
   int32_t max_rows = 64;      // sequences that run at once
   int32_t max_queue = 1024;   // waiting requests; one more is kQueueFull
   int32_t step_tokens = 512;  // token budget of a step: running rows first, then prompt chunks
+  bool prefix_cache = true;   // requests that begin alike share what was computed once
   std::vector<TokenId>
       eos_ids;  // the model's end-of-sequence ids (config, generation config, tokenizer)
 

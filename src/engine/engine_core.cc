@@ -67,6 +67,8 @@ bool EngineCore::RunOneStep() {
   ResumeReadySinks();
   AdmitWaiting(begin);
   scheduler_.Plan(&plan_);
+  stats_.cached_tokens += static_cast<uint64_t>(plan_.adopted);
+  stats_.prompt_tokens += static_cast<uint64_t>(plan_.adopted);
   const TimePoint planned = now_();
   stats_.seconds_plan += Seconds(planned - begin);
 
@@ -164,6 +166,9 @@ void EngineCore::AdmitWaiting(TimePoint now) {
   }
   for (const Sequence* sequence : started_) {
     stats_.queue_wait.Add(Seconds(now - sequence->submitted()));
+    if (options_.prefix_cache && sequence->adoptable() > 0) {
+      stats_.prefix_queries += static_cast<uint64_t>(sequence->prompt_tokens());
+    }
   }
 }
 

@@ -46,7 +46,11 @@ Result<std::unique_ptr<EngineCore>> EngineCore::Create(std::unique_ptr<Executor>
                                                        EngineOptions options, Clock now) {
   LOCKSTEP_RETURN_IF_ERROR(CheckOptions(options, executor->info()));
   LOCKSTEP_ASSIGN_OR_RETURN(auto kv,
-                            KvManager::Create(executor->info().cache_groups, options.kv_bytes));
+                            KvManager::Create(executor->info().cache_groups, options.kv_bytes,
+                                              {.rows = options.max_rows,
+                                               .step_tokens = options.step_tokens,
+                                               .context = executor->info().max_context,
+                                               .share_prefixes = options.prefix_cache}));
   LOCKSTEP_RETURN_IF_ERROR(executor->AllocateCache(kv->pool_blocks()));
   return std::unique_ptr<EngineCore>(new EngineCore(std::move(executor), std::move(tokenizer),
                                                     std::move(options), std::move(kv),
@@ -105,6 +109,8 @@ void EngineCore::Publish() {
   stats_.kv_bytes_budget = kv_->budget_bytes();
   stats_.kv_bytes_reserved = kv_->reserved_bytes();
   stats_.kv_bytes_used = kv_->used_bytes();
+  stats_.kv_bytes_cached = kv_->cached_bytes();
+  stats_.prefix_evictions = kv_->evictions();
   const std::lock_guard lock(published_mutex_);
   published_ = stats_;
 }

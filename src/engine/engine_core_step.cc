@@ -165,6 +165,7 @@ void EngineCore::CommitRow(const PlannedRow& planned, RowOutput* output, TimePoi
   const bool in_prompt = sequence->state() == SequenceState::kComputingPrompt;
   GenerationEvent event;
   const bool tells = sequence->Advance(planned.count, output, &event);
+  kv_->Commit(sequence->slot(), std::span(sequence->tokens()).first(sequence->computed()));
   if (in_prompt) stats_.prompt_tokens += static_cast<uint64_t>(planned.count);
   if (!tells) return;
   if (planned.sample) {

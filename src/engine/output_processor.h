@@ -36,6 +36,9 @@ class OutputProcessor {
   OutputProcessor(const GenerationRequest& request, int32_t max_tokens,
                   std::shared_ptr<const Tokenizer> tokenizer, const std::vector<TokenId>& eos_ids);
 
+  // So much of the prompt was not computed for this request.
+  void set_cached_tokens(int32_t tokens) { usage_.cached_tokens = tokens; }
+
   // The ids that may not be drawn as the next token; ascending.
   std::span<const TokenId> banned() const;
 

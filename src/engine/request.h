@@ -33,6 +33,10 @@ struct GenerationRequest {
   bool ignore_eos = false;              // the model's end-of-sequence ids do not end it
   bool skip_special_tokens = true;
   int32_t prompt_logprobs = -1;  // >= 0: as StepRow::prompt_logprobs, sent with the first event
+  // > 0: the conversation's next prompt will begin with so many of this one's tokens; what follows
+  // (the opening of the answer) it need not contain. Says where a state is worth keeping.
+  int32_t stable_tokens = 0;
+  std::string cache_salt;  // cached prefixes are shared among requests of the same salt alone
   std::optional<std::chrono::steady_clock::time_point> deadline;
   std::shared_ptr<EventSink> sink;  // never null
 };
@@ -47,7 +51,7 @@ enum class FinishReason {
 struct Usage {
   int32_t prompt_tokens = 0;
   int32_t completion_tokens = 0;  // an end-of-sequence token counts
-  int32_t cached_tokens = 0;
+  int32_t cached_tokens = 0;      // prompt tokens that were not computed for this request
 };
 
 // A generated token. Every token is reported once, in order, the end-of-sequence token excepted.

@@ -26,6 +26,7 @@ Scheduler::Scheduler(KvManager* kv, int32_t max_rows, int32_t step_tokens,
   LOCKSTEP_CHECK(max_rows >= 1 && step_tokens >= max_rows);
   running_.reserve(static_cast<size_t>(max_rows));
   joiners_.reserve(static_cast<size_t>(max_rows));
+  starters_.reserve(static_cast<size_t>(max_rows));
 }
 
 void Scheduler::Add(std::unique_ptr<Sequence>&& sequence) {
@@ -35,7 +36,8 @@ void Scheduler::Add(std::unique_ptr<Sequence>&& sequence) {
 void Scheduler::Admit(std::vector<Sequence*>* started) {
   lacks_memory_ = false;
   while (!waiting_.empty() && static_cast<int32_t>(running_.size()) < max_rows_) {
-    const auto slot = kv_->Admit(waiting_.front()->worst_case_tokens());
+    const Sequence& first = *waiting_.front();
+    const auto slot = kv_->Admit(first.worst_case_tokens(), first.request().cache_salt);
     if (!slot) {
       lacks_memory_ = true;
       return;
@@ -50,28 +52,60 @@ void Scheduler::Admit(std::vector<Sequence*>* started) {
 void Scheduler::Plan(StepPlan* plan) {
   plan->rows.clear();
   plan->tokens = 0;
+  plan->adopted = 0;
   joiners_.clear();
   for (const auto& sequence : running_) {
     if (sequence->paused()) continue;
     if (sequence->state() == SequenceState::kDecoding) {
       AddRow(sequence.get(), 1, plan);
     } else {
+      Adopt(sequence.get(), plan);
       joiners_.push_back(sequence.get());
     }
   }
-  if (!joiners_.empty()) PlanChunks(step_tokens_ - plan->tokens, plan);
+  if (joiners_.empty()) return;
+  LeaveOutWaiting();
+  PlanChunks(step_tokens_ - plan->tokens, plan);
+}
+
+void Scheduler::Adopt(Sequence* sequence, StepPlan* plan) {
+  const int64_t computed = kv_->Adopt(sequence->slot(), sequence->tokens(), sequence->adoptable());
+  plan->adopted += sequence->Adopt(static_cast<int32_t>(computed));
+}
+
+// Whether another one computes what this one needs next: one that is in the midst of it, else the
+// one that came first.
+bool Scheduler::Waits(size_t joiner) const {
+  const Sequence& self = *joiners_[joiner];
+  for (size_t i = 0; i < joiners_.size(); ++i) {
+    const Sequence& other = *joiners_[i];
+    if (other.computed() <= self.computed() && i >= joiner) continue;
+    if (kv_->LearnsFrom(self.slot(), self.tokens(), self.adoptable(), other.slot(),
+                        other.tokens())) {
+      return true;
+    }
+  }
+  return false;
+}
+
+void Scheduler::LeaveOutWaiting() {
+  starters_.clear();
+  for (size_t i = 0; i < joiners_.size(); ++i) {
+    if (!Waits(i)) starters_.push_back(joiners_[i]);
+  }
+  LOCKSTEP_CHECK(!starters_.empty());
 }
 
 void Scheduler::PlanChunks(int32_t budget, StepPlan* plan) {
-  Sequence* const oldest = joiners_.front();
+  Sequence* const oldest = starters_.front();
   int32_t oldest_count = std::min(oldest->uncomputed(), budget - budget / 2);
   budget -= oldest_count;
-  std::sort(joiners_.begin() + 1, joiners_.end(), [](const Sequence* a, const Sequence* b) {
+  std::sort(starters_.begin() + 1, starters_.end(), [](const Sequence* a, const Sequence* b) {
     if (a->uncomputed() != b->uncomputed()) return a->uncomputed() < b->uncomputed();
     return a->id() < b->id();
   });
   const size_t first_chunk = plan->rows.size();
-  for (auto it = joiners_.begin() + 1; it != joiners_.end() && budget > 0; ++it) {
+  for (auto it = starters_.begin() + 1; it != starters_.end() && budget > 0; ++it) {
     const int32_t count = std::min((*it)->uncomputed(), budget);
     budget -= count;
     AddRow(*it, count, plan);
@@ -82,10 +116,15 @@ void Scheduler::PlanChunks(int32_t budget, StepPlan* plan) {
 }
 
 void Scheduler::AddRow(Sequence* sequence, int32_t count, StepPlan* plan) {
+  const int32_t begin = sequence->computed();
   if (chunk_cut_ && count > 1) count = std::clamp(chunk_cut_(count), 1, count);
+  if (sequence->state() == SequenceState::kComputingPrompt) {
+    const int64_t end = kv_->ChunkEnd(sequence->slot(), begin + count, sequence->stable());
+    count = static_cast<int32_t>(end) - begin;
+  }
   PlannedRow row;
   row.sequence = sequence;
-  row.begin = sequence->computed();
+  row.begin = begin;
   row.count = count;
   row.sample = count == sequence->uncomputed() && sequence->wants_tokens();
   kv_->Reserve(sequence->slot(), row.begin + count);
@@ -97,7 +136,7 @@ std::unique_ptr<Sequence> Scheduler::Remove(Sequence* sequence) {
   if (auto waiting = TakeFrom(&waiting_, sequence)) return waiting;
   auto running = TakeFrom(&running_, sequence);
   LOCKSTEP_CHECK(running != nullptr);
-  kv_->Release(running->slot());
+  kv_->Release(running->slot(), running->state() == SequenceState::kFailed);
   return running;
 }
 

@@ -12,6 +12,10 @@
 // So every running row advances in every step, a prompt delays the others by no more than one
 // budget's work a step, short prompts pass a long one, and the long one is never starved.
 //
+// Before that, prompts take over what the cache has of them; and of those that would compute the
+// same tokens next, one does and the others wait for it. That is settled anew in every plan: nobody
+// waits for a row that has left, and the one that all others wait for never waits itself.
+//
 // Not thread-safe: the engine's thread alone.
 #pragma once
 
@@ -36,6 +40,7 @@ struct PlannedRow {
 struct StepPlan {
   std::vector<PlannedRow> rows;
   int32_t tokens = 0;
+  int32_t adopted = 0;  // prompt tokens that nobody has to compute, found while planning
 };
 
 class Scheduler {
@@ -68,6 +73,9 @@ class Scheduler {
   const std::vector<std::unique_ptr<Sequence>>& running() const { return running_; }
 
  private:
+  void Adopt(Sequence* sequence, StepPlan* plan);
+  bool Waits(size_t joiner) const;
+  void LeaveOutWaiting();
   void PlanChunks(int32_t budget, StepPlan* plan);
   void AddRow(Sequence* sequence, int32_t count, StepPlan* plan);
 
@@ -77,7 +85,8 @@ class Scheduler {
   const std::function<int32_t(int32_t)> chunk_cut_;
   std::deque<std::unique_ptr<Sequence>> waiting_;   // by arrival
   std::vector<std::unique_ptr<Sequence>> running_;  // by arrival
-  std::vector<Sequence*> joiners_;                  // of the plan in the making
+  std::vector<Sequence*> joiners_;                  // of the plan in the making, by arrival
+  std::vector<Sequence*> starters_;                 // those of them that do not wait
   bool lacks_memory_ = false;
 };
 

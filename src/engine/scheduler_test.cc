@@ -52,6 +52,8 @@ class SchedulerTest : public ::testing::Test {
       output.token = 5;
       GenerationEvent event;
       row.sequence->Advance(row.count, &output, &event);
+      const std::vector<TokenId>& tokens = row.sequence->tokens();
+      kv_->Commit(row.sequence->slot(), std::span(tokens).first(row.sequence->computed()));
     }
     EXPECT_EQ(tokens, plan.tokens);
     return counts;

@@ -26,6 +26,14 @@ void Sequence::Start(CacheSlot slot) {
   slot_ = slot;
 }
 
+int32_t Sequence::Adopt(int32_t computed) {
+  LOCKSTEP_CHECK(state_ == SequenceState::kComputingPrompt && computed >= computed_);
+  const int32_t more = computed - std::exchange(computed_, computed);
+  adopted_ += more;
+  output_.set_cached_tokens(adopted_);
+  return more;
+}
+
 bool Sequence::Advance(int32_t count, RowOutput* output, GenerationEvent* event) {
   LOCKSTEP_CHECK(state_ == SequenceState::kComputingPrompt || state_ == SequenceState::kDecoding);
   LOCKSTEP_CHECK(count <= uncomputed());

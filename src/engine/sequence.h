@@ -48,6 +48,17 @@ class Sequence {
 
   // Pending -> computing prompt. REQUIRES: pending.
   void Start(CacheSlot slot);
+
+  // How much of the prompt may come from the cache: not the last token, whose logits are needed,
+  // and nothing when log-probabilities of the prompt are.
+  int32_t adoptable() const { return request_.prompt_logprobs >= 0 ? 0 : prompt_tokens_ - 1; }
+  // How much of the prompt a longer one is likely to begin with.
+  int32_t stable() const {
+    return request_.stable_tokens > 0 ? request_.stable_tokens : prompt_tokens_ - 1;
+  }
+  // So many tokens are computed now, by others as well; how many more than before. REQUIRES:
+  // computing prompt, computed <= adoptable() or as before.
+  int32_t Adopt(int32_t computed);
   CacheSlot slot() const { return slot_; }  // REQUIRES: started and live
 
   // Takes over what the executor made of `count` more tokens and leaves the client's share in
@@ -79,6 +90,7 @@ class Sequence {
   std::vector<TokenId> tokens_;
   std::vector<PositionLogprobs> prompt_logprobs_;  // until the first event takes them
   int32_t computed_ = 0;
+  int32_t adopted_ = 0;  // of them
   SequenceState state_ = SequenceState::kPending;
   CacheSlot slot_ = -1;
   bool paused_ = false;

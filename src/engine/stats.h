@@ -26,16 +26,19 @@ struct EngineStats {
   bool waits_for_memory = false;
   int64_t kv_bytes_budget = 0;
   int64_t kv_bytes_reserved = 0;  // worst case of admitted rows
-  int64_t kv_bytes_used = 0;      // blocks that hold tokens
+  int64_t kv_bytes_used = 0;      // blocks of running sequences, a shared one counted once
+  int64_t kv_bytes_cached = 0;    // blocks kept for prefixes that nobody uses now
   // Counters; they never fall.
   uint64_t submitted = 0;
   uint64_t finished_stop = 0;
   uint64_t finished_length = 0;
   uint64_t finished_cancelled = 0;
   uint64_t finished_error = 0;
-  uint64_t prompt_tokens = 0;
+  uint64_t prompt_tokens = 0;  // computed or cached
   uint64_t generated_tokens = 0;
-  uint64_t cached_tokens = 0;
+  uint64_t prefix_queries = 0;    // prompt tokens that were looked for in the prefix cache
+  uint64_t cached_tokens = 0;     // those that were found
+  uint64_t prefix_evictions = 0;  // blocks that had to go for others
   uint64_t steps = 0;
   // Where the loop's time went.
   double seconds_plan = 0;

@@ -21,6 +21,8 @@ TEST(EngineSimulation, AnswersDependOnTheRequestAlone) {
   EXPECT_GT(counts.failed, 100);
   EXPECT_GT(counts.failed_steps, 1000);
   EXPECT_GT(counts.pauses, 1000);
+  EXPECT_GT(counts.cached_tokens, 20000);
+  EXPECT_GT(counts.evictions, 2000);
 }
 
 }  // namespace

@@ -37,6 +37,12 @@ class Simulation {
     std::shared_ptr<RecordingSink> sink;
   };
 
+  // What several prompts begin with, and when most of those come.
+  struct Opening {
+    std::vector<TokenId> tokens;
+    int turn = 0;
+  };
+
   // Uniform in [low, high].
   int Pick(int low, int high) {
     return low + static_cast<int>(random_() % static_cast<uint64_t>(high - low + 1));
@@ -55,6 +61,8 @@ class Simulation {
   SimulationCounts* const counts_;
   FakeOptions fake_;
   EngineOptions options_;
+  std::vector<Opening> openings_;
+  int same_turn_percent_ = 0;
   int fault_percent_ = 0;
   int consecutive_faults_ = 0;
   std::vector<Client> clients_;
@@ -65,18 +73,28 @@ void Simulation::MakeConfiguration() {
   fake_.max_context = Pick(20, 120);
   fake_.cache_groups.resize(static_cast<size_t>(Pick(1, 3)));
   int64_t smallest = 0;
+  constexpr int32_t kSizes[] = {1, 2, 3, 4, 6, 12};
   for (CacheGroupSpec& group : fake_.cache_groups) {
-    group = {CacheKind::kPaged, Pick(1, 12), Pick(1, 50), "fake"};
-    smallest += group.block_bytes;
+    group = {Chance(40) ? CacheKind::kPaged : static_cast<CacheKind>(Pick(0, 3)),
+             kSizes[Pick(0, 5)], Pick(1, 50), "fake"};
+    if (group.kind == CacheKind::kWindow) {
+      group.window = Pick(1, 30);
+      group.sinks = Chance(50) ? 0 : Pick(1, 6);
+    }
+    smallest += 2 * group.block_bytes;
   }
   options_ = TestCore::DefaultOptions();
   options_.max_rows = Pick(1, 8);
   options_.step_tokens = options_.max_rows + Pick(0, 30);
   options_.kv_bytes = smallest * Pick(8, 60);
+  for (int i = Pick(1, 3); i > 0; --i) {
+    openings_.push_back({testing::TestPrompt(Pick(1, 60), random_()), Pick(0, 40)});
+  }
   if (Chance(70)) options_.chunk_cut = [this](int32_t want) { return Pick(1, want); };
   // The fake checks that no plan exceeds these.
   fake_.max_step_rows = options_.max_rows;
   fake_.max_step_tokens = options_.step_tokens;
+  same_turn_percent_ = Chance(30) ? 80 : 0;
   fault_percent_ = Chance(50) ? Pick(1, 30) : 0;
 }
 
@@ -84,6 +102,17 @@ Simulation::Client Simulation::MakeClient() {
   Client client;
   GenerationRequest& request = client.request;
   request = testing::TestRequest(Pick(1, 40), random_(), Chance(10) ? -1 : Pick(0, 25));
+  const Opening& opening =
+      openings_[static_cast<size_t>(Pick(0, static_cast<int>(openings_.size()) - 1))];
+  if (Chance(60)) {
+    const auto length = static_cast<int>(opening.tokens.size());
+    const auto taken = Chance(70) ? length : Pick(1, length);
+    request.prompt.insert(request.prompt.begin(), opening.tokens.begin(),
+                          opening.tokens.begin() + taken);
+    if (Chance(20)) request.prompt.resize(static_cast<size_t>(taken));
+    if (Chance(30)) request.stable_tokens = taken;
+  }
+  if (Chance(10)) request.cache_salt = "salt";
   request.sampling.temperature = Chance(50) ? 0.0f : 1.0f;
   request.sampling.logprobs = Chance(70) ? -1 : Pick(0, 3);
   request.prompt_logprobs = Chance(80) ? -1 : Pick(0, 2);
@@ -92,7 +121,7 @@ Simulation::Client Simulation::MakeClient() {
   if (Chance(30)) request.stop = {"a", "bc.", "STOP"};
   if (Chance(20)) request.stop_token_ids = {Pick(0, kVocabSize - 1), Pick(0, kVocabSize - 1)};
   if (Chance(20)) request.min_tokens = Pick(0, std::max(0, request.max_tokens));
-  client.arrives = Pick(0, 40);
+  client.arrives = Chance(same_turn_percent_) ? opening.turn : Pick(0, 40);
   client.sluggish = Chance(20);
   if (Chance(30)) {
     client.fate = static_cast<Fate>(Pick(1, 5));
@@ -154,6 +183,7 @@ GenerationEvent Simulation::Alone(const Client& client) {
   fake.row_status = {};
   EngineOptions options = options_;
   options.chunk_cut = {};
+  options.prefix_cache = false;
   TestCore test(fake, options);
   const auto sink = test.Submit(client.request);
   test.RunUntilIdle();
@@ -162,6 +192,15 @@ GenerationEvent Simulation::Alone(const Client& client) {
 
 std::string Simulation::CheckAnswer(const Client& client) {
   const GenerationEvent& got = client.sink->merged;
+  if (got.end) {
+    const Usage& usage = got.end->usage;
+    if (usage.cached_tokens < 0 || usage.cached_tokens >= usage.prompt_tokens) {
+      return "a prompt's last token cannot come from the cache";
+    }
+    if (client.request.prompt_logprobs >= 0 && usage.cached_tokens != 0) {
+      return "log-probabilities of a prompt that was not computed";
+    }
+  }
   const GenerationEvent want = Alone(client);
   const bool gone = client.fate == Fate::kClose || client.fate == Fate::kThrow;
   if (!got.end && !gone) return "a request has no end";
@@ -232,6 +271,8 @@ std::string Simulation::Run() {
     }
   }
   const EngineStats stats = test.core->stats();
+  counts_->cached_tokens += static_cast<int64_t>(stats.cached_tokens);
+  counts_->evictions += static_cast<int64_t>(stats.prefix_evictions);
   if (stats.finished_stop + stats.finished_length + stats.finished_cancelled +
           stats.finished_error !=
       static_cast<uint64_t>(wanted)) {

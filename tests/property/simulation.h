@@ -1,5 +1,6 @@
 // A random workload over an EngineCore and the fake executor, from one seed: arrivals, cancels,
-// deadlines, full, closing and throwing sinks, chunk cuts, failing steps and rows, odd budgets.
+// deadlines, full, closing and throwing sinks, chunk cuts, failing steps and rows, odd budgets,
+// caches of every kind, prompts that begin alike, bursts of them.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +15,8 @@ struct SimulationCounts {
   int failed = 0;
   int failed_steps = 0;
   int pauses = 0;
+  int64_t cached_tokens = 0;
+  int64_t evictions = 0;
 };
 
 // What went wrong, or "". Adds to `counts` what happened.
