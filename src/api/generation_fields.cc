@@ -32,7 +32,6 @@ constexpr UnsupportedField kUnsupported[] = {
     {"spaces_between_special_tokens", "true"},
     {"return_tokens_as_token_ids", "false"},
     {"return_token_ids", "false"},
-    {"cache_salt", nullptr},
     {"priority", "0"},
     {"typical_p", "1"},
     {"xtc_probability", "0"},
@@ -136,6 +135,15 @@ Status ReadStreamOptions(const Json& body, GenerationFields* fields) {
   return RefuseUnsupported(*options, kOptions);
 }
 
+// As in vLLM: absent, or not empty.
+Status ReadCacheSalt(const Json& body, std::string* salt) {
+  if (FindField(body, "cache_salt") == nullptr) return OkStatus();
+  LOCKSTEP_RETURN_IF_ERROR(ReadString(body, "cache_salt", salt));
+  if (!salt->empty() && salt->size() <= kMaxSaltBytes) return OkStatus();
+  return InvalidArgument(fmt::format("'cache_salt' must have 1 to {} bytes", kMaxSaltBytes),
+                         "cache_salt");
+}
+
 }  // namespace
 
 Status RefuseUnsupported(const Json& body, std::span<const UnsupportedField> fields) {
@@ -190,6 +198,7 @@ Result<GenerationFields> ReadGenerationFields(const Json& body, const ServedMode
   LOCKSTEP_RETURN_IF_ERROR(ReadInt32(body, "min_tokens", 0, INT32_MAX, &request.min_tokens));
   LOCKSTEP_RETURN_IF_ERROR(ReadInt32(body, "n", 1, kMaxChoices, &fields.n));
   LOCKSTEP_RETURN_IF_ERROR(ReadStreamOptions(body, &fields));
+  LOCKSTEP_RETURN_IF_ERROR(ReadCacheSalt(body, &request.cache_salt));
   std::string ignored;
   LOCKSTEP_RETURN_IF_ERROR(ReadString(body, "user", &ignored));
   return fields;

@@ -16,6 +16,7 @@ inline constexpr int32_t kMaxChoices = 128;
 inline constexpr int32_t kMaxTopLogprobs = 20;
 inline constexpr size_t kMaxStopStrings = 16;
 inline constexpr size_t kMaxStopBytes = 4096;
+inline constexpr size_t kMaxSaltBytes = 1024;
 inline constexpr size_t kMaxStopTotalBytes = 16384;  // their automaton takes 24 times as much
 // Below, the logits of what was said already could leave the range of floats.
 inline constexpr double kMinRepetitionPenalty = 0.01;

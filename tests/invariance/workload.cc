@@ -38,7 +38,7 @@ void AppendLogprobs(const PositionLogprobs& position, std::string* bytes) {
 struct Recording {
   std::string text;
   std::string bytes;
-  std::promise<std::string> whole;
+  std::promise<Served> whole;
 
   void Add(const GenerationEvent& event) {
     text += event.text;
@@ -53,7 +53,7 @@ struct Recording {
     AppendBits(event.end->reason, &bytes);
     AppendBits(event.end->usage.prompt_tokens, &bytes);
     AppendBits(event.end->usage.completion_tokens, &bytes);
-    whole.set_value(text + '\0' + bytes);
+    whole.set_value({text + '\0' + bytes, event.end->usage.cached_tokens});
   }
 };
 
@@ -88,6 +88,7 @@ Result<std::unique_ptr<Engine>> MakeEngine(const std::string& model_path, const 
   }
   CpuExecutorOptions cpu;
   cpu.kernels = serving.kernels;
+  cpu.kv = serving.kv;
   cpu.threads = serving.threads;
   cpu.kv = serving.kv;
   cpu.max_step_tokens = serving.step_tokens;
@@ -97,6 +98,7 @@ Result<std::unique_ptr<Engine>> MakeEngine(const std::string& model_path, const 
   options.kv_bytes = int64_t{512} << 20;
   options.max_rows = serving.max_rows;
   options.step_tokens = serving.step_tokens;
+  options.prefix_cache = !serving.alone;
   if (serving.cuts_and_order != 0) {
     options.chunk_cut = [random = std::mt19937_64(serving.cuts_and_order)](int32_t want) mutable {
       return static_cast<int32_t>(random() % want) + 1;
@@ -139,7 +141,7 @@ class Feeder {
     ASSERT_TRUE(id.ok()) << id.status().ToString();
   }
 
-  std::string Wait(size_t index) { return recordings_[index]->whole.get_future().get(); }
+  Served Wait(size_t index) { return recordings_[index]->whole.get_future().get(); }
 
  private:
   Engine* engine_;
@@ -149,6 +151,16 @@ class Feeder {
   std::mutex mutex_;
   size_t next_ = 0;
 };
+
+std::vector<Served> InTurn(Engine* engine, const std::vector<GenerationRequest>& requests) {
+  std::vector<Served> answers;
+  for (const GenerationRequest& request : requests) {
+    Feeder feeder(engine, {request}, {0});
+    feeder.SubmitNext();
+    answers.push_back(feeder.Wait(0));
+  }
+  return answers;
+}
 
 }  // namespace
 
@@ -186,17 +198,23 @@ std::vector<std::string> Serve(const std::string& model_path, const Serving& ser
   if (!engine.ok()) return {};
   std::vector<std::string> answers;
   if (serving.alone) {
-    for (const GenerationRequest& request : requests) {
-      Feeder feeder(engine->get(), {request}, {0});
-      feeder.SubmitNext();
-      answers.push_back(feeder.Wait(0));
+    for (Served& served : InTurn(engine->get(), requests)) {
+      answers.push_back(std::move(served.bytes));
     }
     return answers;
   }
   Feeder feeder(engine->get(), requests, Order(requests.size(), serving.cuts_and_order));
   for (int32_t i = 0; i < 3; ++i) feeder.SubmitNext();
-  for (size_t i = 0; i < requests.size(); ++i) answers.push_back(feeder.Wait(i));
+  for (size_t i = 0; i < requests.size(); ++i) answers.push_back(feeder.Wait(i).bytes);
   return answers;
+}
+
+std::vector<Served> ServeInTurn(const std::string& model_path, const Serving& serving,
+                                const std::vector<GenerationRequest>& requests) {
+  auto engine = MakeEngine(model_path, serving);
+  EXPECT_TRUE(engine.ok()) << engine.status().ToString();
+  if (!engine.ok()) return {};
+  return InTurn(engine->get(), requests);
 }
 
 }  // namespace lockstep

@@ -26,7 +26,8 @@ struct Serving {
   kernels::KvScheme kv;
   int32_t step_tokens = 128;
   int32_t max_rows = 16;
-  bool alone = false;           // one request at a time, in an engine of its own batch
+  bool alone = false;  // one request at a time, in an engine of its own batch
+  kernels::KvCodec kv = kernels::KvCodec::kBF16;
   uint64_t cuts_and_order = 0;  // not 0: random chunk cuts and random arrival from this seed
 };
 
@@ -35,5 +36,13 @@ struct Serving {
 // done.
 std::vector<std::string> Serve(const std::string& model_path, const Serving& serving,
                                const std::vector<GenerationRequest>& requests);
+
+struct Served {
+  std::string bytes;  // as above
+  int32_t cached_tokens = 0;
+};
+// One request after the other on one engine that keeps prefixes.
+std::vector<Served> ServeInTurn(const std::string& model_path, const Serving& serving,
+                                const std::vector<GenerationRequest>& requests);
 
 }  // namespace lockstep

@@ -114,13 +114,22 @@ void AddEngine(const EngineStats& stats, Page* page) {
               number(stats.kv_bytes_budget));
   page->Gauge("lockstep_kv_bytes_reserved", "KV cache bytes promised to admitted sequences.",
               number(stats.kv_bytes_reserved));
-  page->Gauge("lockstep_kv_bytes_used", "KV cache bytes in blocks that hold tokens.",
+  page->Gauge("lockstep_kv_bytes_used", "KV cache bytes in blocks of running sequences.",
               number(stats.kv_bytes_used));
-  page->Counter("vllm:prompt_tokens_total", "Prompt tokens.", number(stats.prompt_tokens));
+  page->Gauge("lockstep_kv_bytes_cached", "KV cache bytes kept for prefixes that nobody uses now.",
+              number(stats.kv_bytes_cached));
+  page->Counter("vllm:prompt_tokens_total", "Prompt tokens, computed or cached.",
+                number(stats.prompt_tokens));
   page->Counter("vllm:generation_tokens_total", "Generated tokens.",
                 number(stats.generated_tokens));
-  page->Counter("lockstep_cached_tokens_total", "Prompt tokens served from the prefix cache.",
+  page->Counter("vllm:prefix_cache_queries_total",
+                "Prompt tokens that were looked for in the prefix cache.",
+                number(stats.prefix_queries));
+  page->Counter("vllm:prefix_cache_hits_total", "Those of them that were not computed again.",
                 number(stats.cached_tokens));
+  page->Counter("lockstep_prefix_cache_evictions_total",
+                "Blocks of cached prefixes that had to go for others.",
+                number(stats.prefix_evictions));
   page->Counter("lockstep_requests_submitted_total", "Requests taken by the engine.",
                 number(stats.submitted));
   page->CounterFamily("vllm:request_success_total", "Requests that finished, by reason.");

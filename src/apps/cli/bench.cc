@@ -37,9 +37,8 @@ nlohmann::ordered_json ToJson(const BenchResult& r) {
 Status Bench(BenchOptions options) {
   options.model.max_rows = std::max(1, *std::max_element(options.rows.begin(), options.rows.end()));
   LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<Executor> executor, LoadExecutor(options.model));
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      StepBench bench,
-      StepBench::Create(executor.get(), KvBudget(options.model, executor->info())));
+  LOCKSTEP_ASSIGN_OR_RETURN(const int64_t kv_bytes, KvBudget(options.model, executor->info()));
+  LOCKSTEP_ASSIGN_OR_RETURN(StepBench bench, StepBench::Create(executor.get(), kv_bytes));
   nlohmann::ordered_json results = nlohmann::ordered_json::array();
   const auto report = [&](const Result<BenchResult>& result) {
     LOCKSTEP_RETURN_IF_ERROR(result.status());

@@ -7,6 +7,7 @@
 
 #include "apps/common/gguf_vocabulary_from_file.h"
 #include "base/log.h"
+#include "cache/kv_sizing.h"
 #include "executor/cpu/cpu_executor.h"
 #include "executor/cpu/kv_store.h"
 #include "platform/memory.h"
@@ -105,12 +106,11 @@ std::string NameOf(const std::string& path) {
 
 }  // namespace
 
-int64_t KvBudget(const ModelOptions& options, const ExecutorInfo& info) {
+Result<int64_t> KvBudget(const ModelOptions& options, const ExecutorInfo& info) {
   if (options.kv_gib > 0) return static_cast<int64_t>(options.kv_gib * kBytesPerGib);
-  int64_t per_row = 0;
-  for (const CacheGroupSpec& group : info.cache_groups) {
-    per_row += (info.max_context + group.block_tokens - 1) / group.block_tokens * group.block_bytes;
-  }
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const int64_t per_row,
+      SequenceBytes(info.cache_groups, info.max_context, StepTokens(options)));
   return std::min(per_row * options.max_rows, AvailableMemory() / 2);
 }
 
@@ -136,9 +136,10 @@ Result<LoadedModel> LoadForServing(const ModelOptions& options,
   EngineOptions engine;
   LOCKSTEP_ASSIGN_OR_RETURN(engine.eos_ids, EndOfSequenceIds(*checkpoint, *loaded.tokenizer,
                                                              executor->info().vocab_size));
-  engine.kv_bytes = KvBudget(options, executor->info());
+  LOCKSTEP_ASSIGN_OR_RETURN(engine.kv_bytes, KvBudget(options, executor->info()));
   engine.max_rows = options.max_rows;
   engine.step_tokens = step_tokens;
+  engine.prefix_cache = !options.no_prefix_cache;
   engine.on_fatal = std::move(on_fatal);
   LogInfo("{}: {}, {} MiB of weights, {} MiB of KV cache, context {}, {} threads, {}", loaded.id,
           executor->info().fingerprint, executor->info().weight_bytes >> 20, engine.kv_bytes >> 20,

@@ -26,8 +26,8 @@ struct LoadedModel {
 Result<std::unique_ptr<Executor>> LoadExecutor(const ModelOptions& options);
 
 // Bytes of KV cache: what --kv-gib says, else what all rows can use, at most half of the free
-// memory.
-int64_t KvBudget(const ModelOptions& options, const ExecutorInfo& info);
+// memory. Errors: those of a cache group that makes no sense.
+Result<int64_t> KvBudget(const ModelOptions& options, const ExecutorInfo& info);
 
 // Errors name the file and the tensor, key or flag at fault. `on_fatal` as EngineOptions::on_fatal.
 Result<LoadedModel> LoadForServing(const ModelOptions& options,

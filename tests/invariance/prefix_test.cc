@@ -1,0 +1,104 @@
+// The bytes of an answer are the same whether its prompt is computed or taken over from the cache,
+// for every length that can be taken over.
+#include <gtest/gtest.h>
+
+#include <random>
+#include <string>
+#include <vector>
+
+#include "workload.h"
+
+namespace lockstep {
+namespace {
+
+constexpr int32_t kVocabSize = 256;
+constexpr int32_t kBlock = kernels::kBlockTokens;
+
+std::vector<TokenId> RandomTokens(int32_t count, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::vector<TokenId> tokens;
+  for (int32_t i = 0; i < count; ++i) {
+    tokens.push_back(static_cast<TokenId>(random() % kVocabSize));
+  }
+  return tokens;
+}
+
+// Penalties look at the whole prompt, wherever its cache came from.
+GenerationRequest RequestOf(std::vector<TokenId> prompt, const std::string& salt) {
+  GenerationRequest request;
+  request.prompt = std::move(prompt);
+  request.max_tokens = 20;
+  request.ignore_eos = true;
+  request.seed = 7;
+  request.sampling.repetition_penalty = 1.3f;
+  request.sampling.presence_penalty = 0.5f;
+  request.sampling.logprobs = 3;
+  request.cache_salt = salt;
+  return request;
+}
+
+struct Case {
+  const char* model;
+  kernels::KvCodec kv;
+};
+
+class PrefixHits : public testing::TestWithParam<Case> {};
+
+TEST_P(PrefixHits, GiveTheBytesOfAColdRunAtEveryLength) {
+  const std::string model =
+      std::string(LOCKSTEP_SOURCE_DIR) + "/tests/conformance/checkpoints/" + GetParam().model;
+  // 200 tokens: the last 8 are no whole block. And a whole number of blocks, whose last one has to
+  // be computed again.
+  for (const int32_t length : {200, 5 * kBlock}) {
+    const std::vector<TokenId> prompt = RandomTokens(length, 1);
+    const Serving serving{.threads = 2, .step_tokens = 48, .kv = GetParam().kv};
+    Serving cold = serving;
+    cold.alone = true;
+    const auto expected = Serve(model, cold, {RequestOf(prompt, "")});
+    ASSERT_EQ(expected.size(), 1u);
+
+    std::vector<GenerationRequest> requests;
+    for (int32_t shared = 0; shared < length; shared += kBlock) {
+      // A salt of its own, so that nothing else is found.
+      const std::string salt = "prefix of " + std::to_string(shared);
+      std::vector<TokenId> first(prompt.begin(), prompt.begin() + shared);
+      const std::vector<TokenId> tail = RandomTokens(20, 2);
+      first.insert(first.end(), tail.begin(), tail.end());
+      requests.push_back(RequestOf(first, salt));
+      requests.push_back(RequestOf(prompt, salt));
+    }
+    const auto served = ServeInTurn(model, serving, requests);
+    ASSERT_EQ(served.size(), requests.size());
+    for (size_t i = 1; i < served.size(); i += 2) {
+      EXPECT_EQ(served[i].cached_tokens, static_cast<int32_t>(i / 2) * kBlock);
+      EXPECT_EQ(served[i].bytes == expected[0], true) << "after " << i / 2 << " blocks";
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, PrefixHits,
+                         testing::Values(Case{"tiny-llama-f32", kernels::KvCodec::kF32},
+                                         Case{"tiny-llama-f32", kernels::KvCodec::kBF16},
+                                         Case{"tiny-llama-bf16", kernels::KvCodec::kBF16},
+                                         Case{"tiny-llama-q4_1.gguf", kernels::KvCodec::kBF16}));
+
+// Turn by turn, each prompt being the one before, its answer and something new.
+TEST(PrefixTurns, AChatComputesOnlyWhatIsNew) {
+  const std::string model =
+      std::string(LOCKSTEP_SOURCE_DIR) + "/tests/conformance/checkpoints/tiny-llama-q4_1.gguf";
+  std::vector<GenerationRequest> turns;
+  for (int32_t turn = 1; turn <= 6; ++turn) {
+    turns.push_back(RequestOf(RandomTokens(40 * turn, 3), ""));
+  }
+  Serving cold{.alone = true};
+  const auto expected = Serve(model, cold, turns);
+  const auto served = ServeInTurn(model, {}, turns);
+  ASSERT_EQ(served.size(), turns.size());
+  for (size_t i = 0; i < turns.size(); ++i) {
+    EXPECT_EQ(served[i].cached_tokens, static_cast<int32_t>(40 * i) / kBlock * kBlock);
+    EXPECT_EQ(served[i].bytes == expected[i], true) << "turn " << i + 1;
+  }
+}
+
+}  // namespace
+}  // namespace lockstep
