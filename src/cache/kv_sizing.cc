@@ -97,12 +97,14 @@ Result<PoolSizes> SizePools(const std::vector<CacheGroupSpec>& groups,
                                          budget_bytes, smallest),
                              "kv_bytes");
   }
-  if (options.rows > 1) single = std::max<int64_t>(1, fits_alone(budget_bytes / 2));
-  const int64_t spread = Largest(options.rows * kMost, [&](int64_t tokens) {
-    return Fits(groups, SpreadBlocks(policies, tokens, options.rows, single), budget_bytes);
+  const int64_t kept = options.share_prefixes ? std::max(1, options.rows / 4) : 0;
+  const int64_t rows = options.rows + kept;
+  if (rows > 1) single = std::max<int64_t>(1, fits_alone(budget_bytes / 2));
+  const int64_t spread = Largest(rows * kMost, [&](int64_t tokens) {
+    return Fits(groups, SpreadBlocks(policies, tokens, rows, single), budget_bytes);
   });
   PoolSizes sizes;
-  for (const int64_t blocks : SpreadBlocks(policies, spread, options.rows, single)) {
+  for (const int64_t blocks : SpreadBlocks(policies, spread, rows, single)) {
     sizes.blocks.push_back(static_cast<int32_t>(blocks));
   }
   sizes.max_tokens = static_cast<int32_t>(Largest(kMost, [&](int64_t tokens) {

@@ -34,9 +34,9 @@ struct PoolSizes {
   int32_t max_tokens = 0;       // of one sequence that is alone
 };
 
-// Pools for as many tokens as the budget holds, spread evenly over options.rows sequences. With
-// several rows one sequence alone may be as long as the context, or as half of the budget holds:
-// what each row takes whatever its length (a window, a state) leaves that much to a long one.
+// Pools for as many tokens as the budget holds, spread evenly over options.rows sequences, and a
+// quarter more for prefixes that are kept. One sequence alone may be as long as the context, or as
+// half of the budget holds: what each takes whatever its length leaves that much to a long one.
 // Errors: kResourceExhausted for a budget that does not hold one token.
 Result<PoolSizes> SizePools(const std::vector<CacheGroupSpec>& groups,
                             const CachePolicies& policies, int64_t budget_bytes,

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "executor/cpu/kv_store.h"
 #include "workload.h"
 
 namespace lockstep {
@@ -39,7 +40,7 @@ GenerationRequest RequestOf(std::vector<TokenId> prompt, const std::string& salt
 
 struct Case {
   const char* model;
-  kernels::KvCodec kv;
+  const char* kv;
 };
 
 class PrefixHits : public testing::TestWithParam<Case> {};
@@ -51,7 +52,8 @@ TEST_P(PrefixHits, GiveTheBytesOfAColdRunAtEveryLength) {
   // be computed again.
   for (const int32_t length : {200, 5 * kBlock}) {
     const std::vector<TokenId> prompt = RandomTokens(length, 1);
-    const Serving serving{.threads = 2, .step_tokens = 48, .kv = GetParam().kv};
+    const Serving serving{
+        .threads = 2, .kv = KvSchemeByName(GetParam().kv).value(), .step_tokens = 48};
     Serving cold = serving;
     cold.alone = true;
     const auto expected = Serve(model, cold, {RequestOf(prompt, "")});
@@ -76,11 +78,11 @@ TEST_P(PrefixHits, GiveTheBytesOfAColdRunAtEveryLength) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, PrefixHits,
-                         testing::Values(Case{"tiny-llama-f32", kernels::KvCodec::kF32},
-                                         Case{"tiny-llama-f32", kernels::KvCodec::kBF16},
-                                         Case{"tiny-llama-bf16", kernels::KvCodec::kBF16},
-                                         Case{"tiny-llama-q4_1.gguf", kernels::KvCodec::kBF16}));
+INSTANTIATE_TEST_SUITE_P(
+    All, PrefixHits,
+    testing::Values(Case{"tiny-llama-f32", "f32"}, Case{"tiny-llama-f32", "bf16"},
+                    Case{"tiny-llama-bf16", "f16"}, Case{"tiny-llama-q4_1.gguf", "bf16"},
+                    Case{"tiny-llama-q4_1.gguf", "q8"}, Case{"tiny-llama-q4_1.gguf", "q4"}));
 
 // Turn by turn, each prompt being the one before, its answer and something new.
 TEST(PrefixTurns, AChatComputesOnlyWhatIsNew) {

@@ -88,7 +88,6 @@ Result<std::unique_ptr<Engine>> MakeEngine(const std::string& model_path, const 
   }
   CpuExecutorOptions cpu;
   cpu.kernels = serving.kernels;
-  cpu.kv = serving.kv;
   cpu.threads = serving.threads;
   cpu.kv = serving.kv;
   cpu.max_step_tokens = serving.step_tokens;
