@@ -23,7 +23,7 @@ std::vector<GenerationRequest> MixedRequests(int32_t count, int32_t vocab_size,
 struct Serving {
   const kernels::KernelTable* kernels = nullptr;
   int32_t threads = 1;
-  kernels::KvScheme kv;
+  kernels::KvScheme kv = {};
   int32_t step_tokens = 128;
   int32_t max_rows = 16;
   bool alone = false;           // one request at a time, in an engine of its own batch
