@@ -108,12 +108,14 @@ bool KvManager::LearnsFrom(CacheSlot id, std::span<const TokenId> tokens, int64_
   if (slot.computed % span != 0) return false;
   limit = std::min(
       {limit, static_cast<int64_t>(tokens.size()), static_cast<int64_t>(other_tokens.size())});
+  // What the next step cannot reach is looked at when it can; but for a state has to be planned.
+  const int64_t reach = std::max(slot.computed + span, other.computed + step_tokens_);
+  if (!has_states_) limit = std::min(limit, reach);
   int64_t common = slot.computed;
   while (common + span <= limit &&
          std::equal(tokens.begin() + common, tokens.begin() + common + span,
                     other_tokens.begin() + common)) {
     common += span;
-    if (!has_states_) return true;  // every span can be gone on from
   }
   if (common <= other.computed) return false;
   other.stop = other.stop == 0 ? common : std::min(other.stop, common);
@@ -122,7 +124,9 @@ bool KvManager::LearnsFrom(CacheSlot id, std::span<const TokenId> tokens, int64_
 
 int64_t KvManager::ChunkEnd(CacheSlot id, int64_t end, int64_t stable) {
   Slot& slot = slot_at(id);
-  if (!has_states_ || !slot.shares) return end;
+  if (!slot.shares) return end;
+  // Who turns off there shall not wait for the rest.
+  if (!has_states_) return slot.stop > slot.computed ? std::min(end, slot.stop) : end;
   const int64_t span = tree_.span_tokens();
   for (const int64_t stop : {stable / span * span, slot.stop}) {
     if (stop <= slot.computed || stop > end) continue;

@@ -97,9 +97,9 @@ Result<PoolSizes> SizePools(const std::vector<CacheGroupSpec>& groups,
                                          budget_bytes, smallest),
                              "kv_bytes");
   }
-  const int64_t kept = options.share_prefixes ? std::max(1, options.rows / 4) : 0;
-  const int64_t rows = options.rows + kept;
-  if (rows > 1) single = std::max<int64_t>(1, fits_alone(budget_bytes / 2));
+  // Whether prefixes are kept at all or not: the safe context must not depend on it.
+  const int64_t rows = options.rows + std::max(1, options.rows / 4);
+  single = std::max<int64_t>(1, fits_alone(budget_bytes / 2));
   const int64_t spread = Largest(rows * kMost, [&](int64_t tokens) {
     return Fits(groups, SpreadBlocks(policies, tokens, rows, single), budget_bytes);
   });

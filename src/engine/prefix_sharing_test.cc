@@ -117,6 +117,27 @@ TEST(PrefixSharing, ABurstComputesItsCommonBeginningOnce) {
   }
 }
 
+// Prompts of one template begin alike and turn off soon: a short one does not wait for a long one.
+TEST(PrefixSharing, WhoTurnsOffWaitsForTheCommonPartAlone) {
+  CountingCore core(64);
+  GenerationRequest shorter = RequestOf(0, kSpan);
+  GenerationRequest longer = shorter;
+  longer.prompt.resize(kSpan);
+  const std::vector<TokenId> rest = TestPrompt(90, 9);
+  longer.prompt.insert(longer.prompt.end(), rest.begin(), rest.end());
+  const auto first = core.test->Submit(longer);
+  const auto second = core.test->Submit(shorter);
+  core.test->core->RunOneStep();
+  EXPECT_EQ(core.computed[kSpan - 1], 1);
+  EXPECT_EQ(core.computed[kSpan], 0);
+  core.test->core->RunOneStep();
+  EXPECT_EQ(second->merged.tokens.size(), 1u);
+  EXPECT_EQ(first->merged.tokens.size(), 0u);
+  core.test->RunUntilIdle();
+  EXPECT_EQ(Difference(first->merged, Alone(longer)), "");
+  EXPECT_EQ(Difference(second->merged, Alone(shorter)), "");
+}
+
 TEST(PrefixSharing, WhoLeavesIsWaitedForNoLonger) {
   // The one that computes for all is cancelled, or fails, after each number of steps.
   for (const bool fails : {false, true}) {
