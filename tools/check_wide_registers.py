@@ -13,6 +13,7 @@ import sys
 # Demangled symbols that may, with the reason.
 ALLOWED = [
     (re.compile(r"\blockstep::kernels::(?:avx2|avx512)::"), "ours, entered through the table"),
+    (re.compile(r"\blockstep::bench::(?:avx2|avx512)::"), "what measures the limits of a table"),
     (re.compile(r"\b(?:memchr|aho_corasick)::"), "Rust's string search, which asks the CPU first"),
     (re.compile(r"\bsimdjson::(?:haswell|icelake)::"), "simdjson, which asks the CPU first"),
     (re.compile(r"\brand_chacha::guts::\w+::impl_avx2?$"), "Rust's ChaCha, which asks the CPU first"),

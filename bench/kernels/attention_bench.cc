@@ -10,7 +10,7 @@
 #include <random>
 #include <vector>
 
-#include "gemm_limits.h"
+#include "apps/bench/machine_limits.h"
 #include "kernels/kernels.h"
 #include "platform/buffer.h"
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "gemm_limits.h"
+#include "apps/bench/machine_limits.h"
 #include "kernels/generic/gemm_layout.h"
 #include "kernels/kernels.h"
 #include "platform/buffer.h"

@@ -19,11 +19,14 @@ struct ExecutorInfo {
   std::string fingerprint;   // what the bytes depend on besides the request: weights, numerics
                              // class, KV scheme; shown as system_fingerprint
   int32_t vocab_size = 0;
-  int32_t max_context = 0;       // positions a sequence may have
-  int32_t max_step_tokens = 0;   // most tokens of a step, over all rows
-  int32_t max_step_rows = 0;     // most rows of a step
-  int64_t weight_bytes = 0;      // resident, after packing
-  int64_t activation_bytes = 0;  // the arena of a step
+  int32_t max_context = 0;      // positions a sequence may have
+  int32_t max_step_tokens = 0;  // most tokens of a step, over all rows
+  int32_t max_step_rows = 0;    // most rows of a step
+  int64_t weight_bytes = 0;     // resident, after packing
+  int64_t multiply_adds = 0;    // of one token's products with weights, without the head
+  int64_t head_multiply_adds = 0;
+  bool integer_products = false;  // the products are of integers
+  int64_t activation_bytes = 0;   // the arena of a step
   std::vector<CacheGroupSpec> cache_groups;
 };
 

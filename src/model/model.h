@@ -47,6 +47,7 @@ struct ModelInfo {
   std::vector<KvShape>
       kv_layers;              // layers that keep keys and values, in the order of Forward's `kv`
   int64_t weight_bytes = 0;   // packed
+  int64_t multiply_adds = 0;  // of one token's products with weights, the head's included
   uint64_t weights_hash = 0;  // over the checkpoint's tensors
   bool integer_products = false;  // some product is of the int8-dot class
 };

@@ -121,6 +121,7 @@ Result<Linear> WeightLoader::LoadLinear(const std::string& name, int32_t n, int3
       linear.bias[i] = bias[options.rows.empty() ? i : options.rows[i]];
   }
   packed_bytes_ += linear.bytes();
+  multiply_adds_ += int64_t{n} * k;
   integer_products_ = integer_products_ || linear.integer();
   return linear;
 }

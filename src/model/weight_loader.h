@@ -57,6 +57,7 @@ class WeightLoader {
   Status Finish();
 
   int64_t packed_bytes() const { return packed_bytes_; }
+  int64_t multiply_adds() const { return multiply_adds_; }  // of a row by every matrix
   bool integer_products() const { return integer_products_; }
   uint64_t hash() const { return hash_; }            // over what was loaded, in order; after Finish
   bool mapped() const { return cache_ != nullptr; }  // a packed cache was found
@@ -92,6 +93,7 @@ class WeightLoader {
   std::vector<Used> used_;  // in the order of first use
   std::unordered_map<const TensorView*, size_t> used_index_;
   int64_t packed_bytes_ = 0;
+  int64_t multiply_adds_ = 0;
   uint64_t hash_ = 0;
   bool integer_products_ = false;
 };

@@ -110,7 +110,13 @@ Result<BenchResult> StepBench::Prompt(int32_t tokens, int32_t repeat) {
     LOCKSTEP_RETURN_IF_ERROR(Advance(tokens, true));
     seconds.push_back(Seconds(begin));
   }
-  return Summary({"prompt", 1, 0, tokens}, std::move(seconds));
+  const ExecutorInfo& info = executor_.info();
+  BenchResult result{"prompt", 1, 0, tokens};
+  const int32_t steps = (tokens + info.max_step_tokens - 1) / info.max_step_tokens;
+  result.bytes = static_cast<double>(info.weight_bytes) * steps;
+  result.multiply_adds = static_cast<double>(info.multiply_adds) * tokens +
+                         static_cast<double>(info.head_multiply_adds);
+  return Summary(result, std::move(seconds));
 }
 
 Result<BenchResult> StepBench::Decode(int32_t rows, int32_t context, int32_t tokens,
@@ -123,7 +129,17 @@ Result<BenchResult> StepBench::Decode(int32_t rows, int32_t context, int32_t tok
     LOCKSTEP_RETURN_IF_ERROR(Advance(context + tokens, true));
     seconds.push_back(Seconds(begin));
   }
-  return Summary({"decode", rows, context, rows * tokens}, std::move(seconds));
+  const ExecutorInfo& info = executor_.info();
+  BenchResult result{"decode", rows, context, rows * tokens};
+  double cached = 0;  // bytes a position
+  for (const CacheGroupSpec& group : info.cache_groups) {
+    cached += static_cast<double>(group.block_bytes) / group.block_tokens;
+  }
+  result.bytes =
+      tokens * (static_cast<double>(info.weight_bytes) + rows * cached * (context + 0.5 * tokens));
+  result.multiply_adds =
+      static_cast<double>(info.multiply_adds + info.head_multiply_adds) * rows * tokens;
+  return Summary(result, std::move(seconds));
 }
 
 }  // namespace lockstep

@@ -19,6 +19,9 @@ struct BenchResult {
   double tokens_per_s = 0;  // median over the repeats
   double fastest = 0;
   double slowest = 0;
+  // What the timed tokens need at least: weights once a step, each row's cache once a token.
+  double bytes = 0;
+  double multiply_adds = 0;  // of products with weights
 };
 
 class StepBench {

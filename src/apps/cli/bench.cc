@@ -5,11 +5,13 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "apps/bench/machine_limits.h"
 #include "apps/bench/step_bench.h"
 #include "apps/cli/commands.h"
 #include "apps/cli/report.h"
 #include "apps/cli/settings.h"
 #include "apps/serving/loaded_model.h"
+#include "kernels/kernels.h"
 
 namespace lockstep {
 namespace {
@@ -24,14 +26,34 @@ struct BenchOptions {
   bool json = false;
 };
 
-nlohmann::ordered_json ToJson(const BenchResult& r) {
+// What the threads of the run reach at most, together.
+struct Machine {
+  double read_bytes_per_s = 0;
+  double multiply_adds_per_s = 0;  // 0: not known of this instruction set
+};
+
+Machine MeasureMachine(int32_t threads, bool integer_products) {
+  constexpr size_t kRead = size_t{64} << 20;
+  const bench::Limits limits = bench::MeasureLimits(kernels::Table().isa);
+  return {bench::ReadBandwidth(kRead, threads),
+          threads * (integer_products ? limits.int8_macs_per_s : limits.f32_macs_per_s)};
+}
+
+double Share(double work, double seconds, double limit) {
+  return limit > 0 ? work / seconds / limit : 0;
+}
+
+nlohmann::ordered_json ToJson(const BenchResult& r, const Machine& machine) {
+  const double seconds = r.tokens / r.tokens_per_s;
   return {{"work", r.work},
           {"rows", r.rows},
           {"context", r.context},
           {"tokens", r.tokens},
           {"tokens_per_s", r.tokens_per_s},
           {"fastest", r.fastest},
-          {"slowest", r.slowest}};
+          {"slowest", r.slowest},
+          {"read_share", Share(r.bytes, seconds, machine.read_bytes_per_s)},
+          {"peak_share", Share(r.multiply_adds, seconds, machine.multiply_adds_per_s)}};
 }
 
 Status Bench(BenchOptions options) {
@@ -39,15 +61,26 @@ Status Bench(BenchOptions options) {
   LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<Executor> executor, LoadExecutor(options.model));
   LOCKSTEP_ASSIGN_OR_RETURN(const int64_t kv_bytes, KvBudget(options.model, executor->info()));
   LOCKSTEP_ASSIGN_OR_RETURN(StepBench bench, StepBench::Create(executor.get(), kv_bytes));
+  const int32_t threads = ThreadsOf(options.model);
+  const Machine machine = MeasureMachine(threads, executor->info().integer_products);
+  if (!options.json) {
+    std::printf("%d threads read %.1f GB/s and do %.0f G multiply-adds/s at most\n", threads,
+                machine.read_bytes_per_s * 1e-9, machine.multiply_adds_per_s * 1e-9);
+  }
   nlohmann::ordered_json results = nlohmann::ordered_json::array();
   const auto report = [&](const Result<BenchResult>& result) {
     LOCKSTEP_RETURN_IF_ERROR(result.status());
     if (options.json) {
-      results.push_back(ToJson(*result));
+      results.push_back(ToJson(*result, machine));
     } else {
-      std::printf("%-6s %4d rows %6d context %7d tokens %10.1f tokens/s (%.1f to %.1f)\n",
-                  result->work.c_str(), result->rows, result->context, result->tokens,
-                  result->tokens_per_s, result->slowest, result->fastest);
+      const double seconds = result->tokens / result->tokens_per_s;
+      std::printf(
+          "%-6s %4d rows %6d context %7d tokens %10.1f tokens/s (%.1f to %.1f), "
+          "%.0f %% of read, %.0f %% of peak\n",
+          result->work.c_str(), result->rows, result->context, result->tokens, result->tokens_per_s,
+          result->slowest, result->fastest,
+          100 * Share(result->bytes, seconds, machine.read_bytes_per_s),
+          100 * Share(result->multiply_adds, seconds, machine.multiply_adds_per_s));
       std::fflush(stdout);
     }
     return OkStatus();

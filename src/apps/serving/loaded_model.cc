@@ -67,14 +67,10 @@ int32_t StepTokens(const ModelOptions& options) {
   return std::max(options.step_tokens, options.max_rows);
 }
 
-int32_t Threads(const ModelOptions& options) {
-  return options.threads > 0 ? options.threads : AvailableCores();
-}
-
 Result<std::unique_ptr<Executor>> MakeExecutor(const ModelOptions& options,
                                                std::shared_ptr<const Checkpoint> checkpoint) {
   CpuExecutorOptions cpu;
-  cpu.threads = Threads(options);
+  cpu.threads = ThreadsOf(options);
   cpu.compute = options.compute == "f32"    ? ComputeClass::kF32
                 : options.compute == "int8" ? ComputeClass::kInt8
                                             : ComputeClass::kAuto;
@@ -105,6 +101,10 @@ std::string NameOf(const std::string& path) {
 }
 
 }  // namespace
+
+int32_t ThreadsOf(const ModelOptions& options) {
+  return options.threads > 0 ? options.threads : AvailableCores();
+}
 
 Result<int64_t> KvBudget(const ModelOptions& options, const ExecutorInfo& info) {
   if (options.kv_gib > 0) return static_cast<int64_t>(options.kv_gib * kBytesPerGib);
@@ -143,7 +143,7 @@ Result<LoadedModel> LoadForServing(const ModelOptions& options,
   engine.on_fatal = std::move(on_fatal);
   LogInfo("{}: {}, {} MiB of weights, {} MiB of KV cache, context {}, {} threads, {}", loaded.id,
           executor->info().fingerprint, executor->info().weight_bytes >> 20, engine.kv_bytes >> 20,
-          executor->info().max_context, Threads(options), kernels::Table().isa);
+          executor->info().max_context, ThreadsOf(options), kernels::Table().isa);
   LOCKSTEP_ASSIGN_OR_RETURN(
       loaded.engine, Engine::Create(std::move(executor), loaded.tokenizer, std::move(engine)));
   return loaded;

@@ -22,6 +22,9 @@ struct LoadedModel {
   std::unique_ptr<Engine> engine;
 };
 
+// The threads that --threads asks for: 0 means every core this process may use.
+int32_t ThreadsOf(const ModelOptions& options);
+
 // The executor alone, for benchmarks. Errors name the file and the tensor, key or flag at fault.
 Result<std::unique_ptr<Executor>> LoadExecutor(const ModelOptions& options);
 

@@ -72,6 +72,9 @@ Status CpuExecutor::Prepare() {
   info_.max_step_tokens = options_.max_step_tokens;
   info_.max_step_rows = options_.max_step_rows;
   info_.weight_bytes = model.weight_bytes;
+  info_.head_multiply_adds = int64_t{model.vocab_size} * model.d_model;
+  info_.multiply_adds = model.multiply_adds - info_.head_multiply_adds;
+  info_.integer_products = model.integer_products;
   info_.fingerprint =
       fmt::format("{}-{:016x}-{}-kv{}", model.architecture, model.weights_hash,
                   model.integer_products ? "int8" : "f32", KvSchemeName(options_.kv));

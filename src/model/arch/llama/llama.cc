@@ -57,6 +57,7 @@ Result<std::unique_ptr<Model>> LlamaModel::Load(std::shared_ptr<const Checkpoint
   info.max_context = c.max_context;
   info.kv_layers.assign(c.layers, KvShape{c.kv_heads, c.head_dim});
   info.weight_bytes = loader.packed_bytes();
+  info.multiply_adds = loader.multiply_adds();
   info.weights_hash = loader.hash();
   info.integer_products = loader.integer_products();
   return std::unique_ptr<Model>(std::move(model));

@@ -1,10 +1,12 @@
-#include "gemm_limits.h"
+#include "apps/bench/machine_limits.h"
 
 #include <immintrin.h>
 #include <time.h>
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
+#include <iterator>
 #include <numeric>
 #include <thread>
 #include <vector>
@@ -14,7 +16,7 @@
 namespace lockstep::bench {
 namespace {
 
-constexpr int64_t kLoops = 20'000'000;
+constexpr int64_t kLoops = 4'000'000;
 
 // The best of a few runs: others may share the core.
 template <class Work>
@@ -24,8 +26,27 @@ double Best(Work work) {
   return best;
 }
 
+// As several streams, each a contiguous part, which draw more than one.
+uint64_t Sum(const std::byte* data, size_t bytes) {
+  constexpr size_t kStreams = 4;
+  const size_t part = bytes / kStreams;
+  uint64_t sum[8] = {};
+  for (size_t at = 0; at < part; at += sizeof(sum)) {
+    for (size_t stream = 0; stream < kStreams; ++stream) {
+      uint64_t line[8];
+      std::memcpy(line, data + stream * part + at, sizeof(line));
+      for (size_t i = 0; i < 8; ++i) sum[i] ^= line[i];
+    }
+  }
+  return std::accumulate(std::begin(sum), std::end(sum), uint64_t{0});
+}
+
+}  // namespace
+
 #pragma GCC push_options
 #pragma GCC target("avx2,fma")
+namespace avx2 {
+namespace {
 
 // Twelve independent chains of one instruction, kept from being optimised away.
 #define LOCKSTEP_CHAINS(type, zero, step)                                                        \
@@ -45,35 +66,25 @@ double Best(Work work) {
 
 double Maddubs() { LOCKSTEP_CHAINS(__m256i, _mm256_setzero_si256(), LOCKSTEP_MADDUBS); }
 double Maddwd() { LOCKSTEP_CHAINS(__m256i, _mm256_setzero_si256(), LOCKSTEP_MADDWD); }
-double Fma256() { LOCKSTEP_CHAINS(__m256, _mm256_setzero_ps(), LOCKSTEP_FMA); }
+double Fma() { LOCKSTEP_CHAINS(__m256, _mm256_setzero_ps(), LOCKSTEP_FMA); }
 
-// As several streams, each a contiguous part, which draw more than one.
-uint64_t Sum(const std::byte* data, size_t bytes) {
-  constexpr size_t kStreams = 4;
-  const size_t part = bytes / kStreams;
-  __m256i sum = _mm256_setzero_si256();
-  for (size_t at = 0; at < part; at += 64) {
-    for (size_t stream = 0; stream < kStreams; ++stream) {
-      const auto* p = reinterpret_cast<const __m256i*>(data + stream * part + at);
-      sum = _mm256_xor_si256(sum, _mm256_xor_si256(p[0], p[1]));
-    }
-  }
-  return static_cast<uint64_t>(_mm256_extract_epi64(sum, 0));
-}
-
+}  // namespace
+}  // namespace avx2
 #pragma GCC pop_options
 
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx512vnni")
+namespace avx512 {
+namespace {
 
 #define LOCKSTEP_DPBUSD(x) asm volatile("vpdpbusd %0, %0, %0" : "+v"(x));
 
 double Dpbusd() { LOCKSTEP_CHAINS(__m512i, _mm512_setzero_si512(), LOCKSTEP_DPBUSD); }
-double Fma512() { LOCKSTEP_CHAINS(__m512, _mm512_setzero_ps(), LOCKSTEP_FMA); }
-
-#pragma GCC pop_options
+double Fma() { LOCKSTEP_CHAINS(__m512, _mm512_setzero_ps(), LOCKSTEP_FMA); }
 
 }  // namespace
+}  // namespace avx512
+#pragma GCC pop_options
 
 double ThreadSeconds() {
   timespec time;
@@ -82,8 +93,10 @@ double ThreadSeconds() {
 }
 
 Limits MeasureLimits(std::string_view isa) {
-  if (isa == "avx512") return {64 * Best(Dpbusd), 64 * Best(Dpbusd), 16 * Best(Fma512)};
-  if (isa == "avx2") return {32 * Best(Maddubs), 16 * Best(Maddwd), 8 * Best(Fma256)};
+  if (isa == "avx512")
+    return {64 * Best(avx512::Dpbusd), 64 * Best(avx512::Dpbusd), 16 * Best(avx512::Fma)};
+  if (isa == "avx2")
+    return {32 * Best(avx2::Maddubs), 16 * Best(avx2::Maddwd), 8 * Best(avx2::Fma)};
   return {};
 }
 

@@ -1,5 +1,5 @@
-// The limits of one core of this machine, measured in the run that compares with them: operations
-// of loops that touch registers only, and bytes of a plain read.
+// The limits of this machine, measured in the run that compares with them: operations of one core
+// in loops that touch registers only, and bytes of a plain read. Each takes tenths of a second.
 #pragma once
 
 #include <cstddef>
@@ -13,6 +13,7 @@ struct Limits {
   double f32_macs_per_s = 0;
 };
 
+// Of a table of kernels (kernels.h), by its name; zeros where it has no such instruction.
 Limits MeasureLimits(std::string_view isa);
 
 // Bytes per second of `threads` threads that read `bytes` each, huge pages asked for.
