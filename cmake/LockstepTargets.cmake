@@ -25,7 +25,7 @@ if(LOCKSTEP_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
 endif()
 
 find_program(LOCKSTEP_LLD ld.lld)
-if(LOCKSTEP_LLD)
+if(LOCKSTEP_LLD AND NOT CMAKE_CROSSCOMPILING)
   add_link_options(-fuse-ld=lld)
 endif()
 add_link_options(-Wl,--gc-sections)
