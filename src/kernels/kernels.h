@@ -17,7 +17,7 @@
 namespace lockstep::kernels {
 
 struct KernelTable {
-  const char* isa;  // "scalar", "avx2", "avx512"
+  const char* isa;  // "scalar", "avx2", "neon", ...
   GemmKernels gemm;
   ElementwiseKernels elementwise;
   AttentionKernels attention;

@@ -2,6 +2,9 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#elif defined(__aarch64__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
 #endif
 
 namespace lockstep {
@@ -39,6 +42,15 @@ CpuFeatures Detect() {
   const bool vnni = Bit(c7, 11);
   features.avx512_vnni =
       features.avx2_fma_f16c && (states & kZmmState) == kZmmState && f && dq && bw && vl && vnni;
+  return features;
+}
+
+#elif defined(__aarch64__)
+
+CpuFeatures Detect() {
+  CpuFeatures features;
+  features.dotprod = (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0;
+  features.i8mm = features.dotprod && (getauxval(AT_HWCAP2) & HWCAP2_I8MM) != 0;
   return features;
 }
 

@@ -8,8 +8,11 @@ namespace lockstep::kernels {
 
 const KernelTable& ScalarTable();
 #if defined(__x86_64__)
-const KernelTable& Avx2Table();    // AVX2, FMA and F16C
-const KernelTable& Avx512Table();  // AVX-512 F, BW, DQ, VL and VNNI
+const KernelTable& Avx2Table();     // AVX2, FMA and F16C
+const KernelTable& Avx512Table();   // AVX-512 F, BW, DQ, VL and VNNI
+#elif defined(__aarch64__)
+const KernelTable& NeonTable();      // Advanced SIMD with dotprod
+const KernelTable& NeonI8mmTable();  // and i8mm
 #endif
 
 // The parts, each defined in isa/<isa>/{gemm,elementwise,attention}.cc.
@@ -29,6 +32,15 @@ GemmKernels Gemm();
 ElementwiseKernels Elementwise();
 AttentionKernels Attention();
 }  // namespace avx512
+#elif defined(__aarch64__)
+namespace neon {
+GemmKernels Gemm();
+ElementwiseKernels Elementwise();
+AttentionKernels Attention();
+}  // namespace neon
+namespace neon_i8mm {
+GemmKernels Gemm();
+}  // namespace neon_i8mm
 #endif
 
 }  // namespace lockstep::kernels

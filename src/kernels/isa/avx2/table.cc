@@ -1,3 +1,5 @@
+#if defined(__x86_64__)
+
 #include "kernels/isa/tables.h"
 
 namespace lockstep::kernels {
@@ -8,3 +10,5 @@ const KernelTable& Avx2Table() {
 }
 
 }  // namespace lockstep::kernels
+
+#endif

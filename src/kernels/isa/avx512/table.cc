@@ -1,3 +1,5 @@
+#if defined(__x86_64__)
+
 #include "kernels/isa/tables.h"
 
 namespace lockstep::kernels {
@@ -9,3 +11,5 @@ const KernelTable& Avx512Table() {
 }
 
 }  // namespace lockstep::kernels
+
+#endif

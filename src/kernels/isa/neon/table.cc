@@ -1,0 +1,14 @@
+#if defined(__aarch64__)
+
+#include "kernels/isa/tables.h"
+
+namespace lockstep::kernels {
+
+const KernelTable& NeonTable() {
+  static const KernelTable table{"neon", neon::Gemm(), neon::Elementwise(), neon::Attention()};
+  return table;
+}
+
+}  // namespace lockstep::kernels
+
+#endif
