@@ -4,7 +4,7 @@ import re
 
 from common import ROOT, output_of
 
-WIDEST_FIRST = ("avx512", "avx2")
+WIDEST_FIRST = ("avx512", "avxvnni", "avx2")
 
 
 def bandwidth_name(threads):

@@ -20,6 +20,7 @@ struct Candidate {
 constexpr Candidate kCandidates[] = {
 #if defined(__x86_64__)
     {"avx512", [](const CpuFeatures& cpu) { return cpu.avx512_vnni; }, Avx512Table},
+    {"avxvnni", [](const CpuFeatures& cpu) { return cpu.avx_vnni; }, AvxVnniTable},
     {"avx2", [](const CpuFeatures& cpu) { return cpu.avx2_fma_f16c; }, Avx2Table},
 #elif defined(__aarch64__)
     {"neon_i8mm", [](const CpuFeatures& cpu) { return cpu.i8mm; }, NeonI8mmTable},

@@ -38,6 +38,10 @@ CpuFeatures Detect() {
   const bool fma = Bit(c1, 12), avx = Bit(c1, 28), f16c = Bit(c1, 29), avx2 = Bit(b7, 5);
   features.avx2_fma_f16c = (states & kYmmState) == kYmmState && avx && avx2 && fma && f16c;
 
+  unsigned a71 = 0, b71 = 0, c71 = 0, d71 = 0;
+  if (a >= 1) __get_cpuid_count(7, 1, &a71, &b71, &c71, &d71);  // a: the last subleaf
+  features.avx_vnni = features.avx2_fma_f16c && Bit(a71, 4);
+
   const bool f = Bit(b7, 16), dq = Bit(b7, 17), bw = Bit(b7, 30), vl = Bit(b7, 31);
   const bool vnni = Bit(c7, 11);
   features.avx512_vnni =

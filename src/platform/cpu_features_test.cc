@@ -36,14 +36,18 @@ TEST(CpuFeatures, AgreesWithTheKernel) {
   };
   const bool avx2 = all({"avx", "avx2", "fma", "f16c"});
   EXPECT_EQ(Cpu().avx2_fma_f16c, avx2);
+  EXPECT_EQ(Cpu().avx_vnni, avx2 && all({"avx_vnni"}));
   EXPECT_EQ(Cpu().avx512_vnni,
             avx2 && all({"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512_vnni"}));
 }
 #endif
 
 TEST(CpuFeatures, WiderImpliesNarrower) {
-  if (Cpu().avx512_vnni) {
+  if (Cpu().avx512_vnni || Cpu().avx_vnni) {
     EXPECT_TRUE(Cpu().avx2_fma_f16c);
+  }
+  if (Cpu().i8mm) {
+    EXPECT_TRUE(Cpu().dotprod);
   }
 }
 

@@ -73,6 +73,19 @@ double Fma() { LOCKSTEP_CHAINS(__m256, _mm256_setzero_ps(), LOCKSTEP_FMA); }
 #pragma GCC pop_options
 
 #pragma GCC push_options
+#pragma GCC target("avxvnni")
+namespace avxvnni {
+namespace {
+
+#define LOCKSTEP_VEX_DPBUSD(x) asm volatile("%{vex%} vpdpbusd %0, %0, %0" : "+x"(x));
+
+double Dpbusd() { LOCKSTEP_CHAINS(__m256i, _mm256_setzero_si256(), LOCKSTEP_VEX_DPBUSD); }
+
+}  // namespace
+}  // namespace avxvnni
+#pragma GCC pop_options
+
+#pragma GCC push_options
 #pragma GCC target("avx512f,avx512vnni")
 namespace avx512 {
 namespace {
@@ -95,6 +108,8 @@ double ThreadSeconds() {
 Limits MeasureLimits(std::string_view isa) {
   if (isa == "avx512")
     return {64 * Best(avx512::Dpbusd), 64 * Best(avx512::Dpbusd), 16 * Best(avx512::Fma)};
+  if (isa == "avxvnni")
+    return {32 * Best(avxvnni::Dpbusd), 32 * Best(avxvnni::Dpbusd), 8 * Best(avx2::Fma)};
   if (isa == "avx2")
     return {32 * Best(avx2::Maddubs), 16 * Best(avx2::Maddwd), 8 * Best(avx2::Fma)};
   return {};

@@ -9,6 +9,7 @@ namespace lockstep::kernels {
 const KernelTable& ScalarTable();
 #if defined(__x86_64__)
 const KernelTable& Avx2Table();     // AVX2, FMA and F16C
+const KernelTable& AvxVnniTable();  // and AVX-VNNI
 const KernelTable& Avx512Table();   // AVX-512 F, BW, DQ, VL and VNNI
 #elif defined(__aarch64__)
 const KernelTable& NeonTable();      // Advanced SIMD with dotprod
@@ -27,6 +28,9 @@ GemmKernels Gemm();
 ElementwiseKernels Elementwise();
 AttentionKernels Attention();
 }  // namespace avx2
+namespace avxvnni {
+GemmKernels Gemm();
+}  // namespace avxvnni
 namespace avx512 {
 GemmKernels Gemm();
 ElementwiseKernels Elementwise();
