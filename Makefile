@@ -65,10 +65,10 @@ tsan: ## tests with threads under ThreadSanitizer
 	@tools/ci/sanitize.sh tsan
 
 .PHONY: isa
-isa: ## kernel tests on emulated older CPUs; wide registers stay where they belong
-	@tools/install_deps.sh build test
+isa: ## kernel tests on emulated other CPUs; wide registers stay where they belong
+	@tools/install_deps.sh build test arm
 	@tools/ci/isa.sh
 
 .PHONY: clean
 clean: ## remove the build folders (caches and the model stay)
-	rm -rf build build-asan build-tsan build-fuzz
+	rm -rf build build-asan build-tsan build-aarch64 build-fuzz

@@ -25,7 +25,7 @@ while read -r group package _; do
     [ "$g" = "$group" ] && wanted+=("$package")
   done
 done < <(grep -v '^#' tools/debian_packages.txt)
-[ ${#wanted[@]} -gt 0 ] || die "no such group: ${groups[*]} (there are build, test and fuzz)"
+[ ${#wanted[@]} -gt 0 ] || die "no such group: ${groups[*]} (there are build, test, arm and fuzz)"
 
 # Prints the packages among its arguments that are not installed. dpkg-query fails when it does not
 # know a package at all, which is an answer here and no error.

@@ -1,15 +1,24 @@
 #!/usr/bin/env bash
-# tools/run_qemu.sh CPU: runs the tests labelled isa of the release build on an emulated CPU
-# (qemu-x86_64 -cpu help lists them). An instruction that the CPU lacks ends a test with SIGILL.
+# tools/run_qemu.sh CPU [FOLDER]: runs the tests labelled isa of a release build (FOLDER: build, or
+# build-aarch64) on an emulated CPU (qemu-x86_64 -cpu help lists them, or qemu-aarch64). An
+# instruction that the CPU lacks ends a test with SIGILL.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-cpu=${1:?usage: tools/run_qemu.sh CPU}
+cpu=${1:?usage: tools/run_qemu.sh CPU [FOLDER]}
+folder=${2:-build}
 results=$PWD/build/results
 mkdir -p "$results"
 
+case "$folder" in
+  build-aarch64) emulator=qemu-aarch64 ;;
+  *) emulator=qemu-x86_64 ;;
+esac
+# Where Debian's cross compiler has the libraries that its programs load.
+[ "$folder" = build ] || export QEMU_LD_PREFIX=/usr/${folder#build-}-linux-gnu
+
 # The programs behind the label, from ctest's own description of them.
-mapfile -t programs < <(ctest --test-dir build -L '^isa$' --show-only=json-v1 | python3 -c '
+mapfile -t programs < <(ctest --test-dir "$folder" -L '^isa$' --show-only=json-v1 | python3 -c '
 import json, sys
 for test in json.load(sys.stdin)["tests"]:
     print(" ".join(test["command"]))')
@@ -18,7 +27,7 @@ if [ ${#programs[@]} -eq 0 ]; then
   exit 1
 fi
 
-run() { env -u LOCKSTEP_ISA qemu-x86_64 -cpu "$cpu" "$@"; }
+run() { env -u LOCKSTEP_ISA "$emulator" -cpu "$cpu" "$@"; }
 
 for program in "${programs[@]}"; do
   name=$(basename "${program%% *}")
