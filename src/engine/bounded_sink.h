@@ -48,7 +48,7 @@ class BoundedSink : public EventSink {
   bool full_ = false;  // said so, and not drained since
   bool closed_ = false;
   bool unheard_ = false;  // on_readable_ had no memory: told with the next event
-  const Status out_of_memory_ = Unavailable("there is not enough memory for this request now");
+  const Status out_of_memory_ = OutOfMemory();
 };
 
 // Appends `next` to `event`, which must not have ended.

@@ -46,7 +46,7 @@ class Engine::Impl {
     try {
       return Enqueue(std::move(request), max_tokens);
     } catch (const std::bad_alloc&) {
-      return Unavailable("there is not enough memory for this request now");
+      return OutOfMemory();
     }
   }
 

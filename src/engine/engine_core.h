@@ -138,7 +138,7 @@ class EngineCore {
   bool worked_ = false;  // a part of the step that failed could be computed
   Status fatal_;
   // Made beforehand: where they are needed there may be no memory for them.
-  const Status out_of_memory_ = Unavailable("there is not enough memory for this request now");
+  const Status out_of_memory_ = OutOfMemory();
   const Status too_late_{StatusCode::kDeadlineExceeded, "the request's deadline has passed"};
   std::atomic<bool> healthy_ = true;
 

@@ -41,6 +41,11 @@ struct GenerationRequest {
   std::shared_ptr<EventSink> sink;  // never null
 };
 
+// What a request fails with that there is no memory for. Allocates.
+inline Status OutOfMemory() {
+  return Unavailable("there is not enough memory for this request now");
+}
+
 enum class FinishReason {
   kStop,       // end-of-sequence, stop id or stop string
   kLength,     // max_tokens or the context's end

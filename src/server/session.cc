@@ -65,9 +65,7 @@ struct Session::Work {
   std::unique_ptr<GenerationRun> run;  // null: `reply` is the answer
   bool ready = false;                  // on the strand
 
-  void Refuse() {
-    reply = ErrorReply(Unavailable("there is not enough memory for this request now"));
-  }
+  void Refuse() { reply = ErrorReply(OutOfMemory()); }
 
   void Do(const HttpRequest& request, const ApiContext& context, const ServerState& state,
           const ClientSocket& client, const std::function<void()>& readable) {
