@@ -1,6 +1,7 @@
 #include "sampling/logprobs.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "sampling/best_tokens.h"
 
@@ -12,14 +13,19 @@ LogNormalizer Normalize(const kernels::ElementwiseKernels& kernels, std::span<co
   return {max, kernels::Log(kernels.sum_exp(logits.data(), max, n))};
 }
 
-void FillLogprobs(const LogNormalizer& normalizer, std::span<const float> logits, TokenId token,
-                  int32_t top, PositionLogprobs* out) {
+Status LogitsNotFinite() { return Internal("the model's logits are not finite"); }
+
+Status FillLogprobs(const LogNormalizer& normalizer, std::span<const float> logits, TokenId token,
+                    int32_t top, PositionLogprobs* out) {
+  if (!std::isfinite(normalizer.max)) return LogitsNotFinite();
   out->token = token;
   out->logprob = token >= 0 ? normalizer(logits[token]) : 0.0f;
   out->top.clear();
-  if (top <= 0) return;
+  if (!std::isfinite(out->logprob)) return LogitsNotFinite();
+  if (top <= 0) return OkStatus();
   BestTokens(logits, top, &out->top);
   for (TokenLogprob& entry : out->top) entry.logprob = normalizer(entry.logprob);
+  return std::isfinite(out->top.back().logprob) ? OkStatus() : LogitsNotFinite();
 }
 
 }  // namespace lockstep

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 
+#include "base/status.h"
 #include "core/step.h"
 #include "kernels/kernels.h"
 
@@ -20,9 +21,13 @@ struct LogNormalizer {
 // A NaN max when any logit is NaN.
 LogNormalizer Normalize(const kernels::ElementwiseKernels& kernels, std::span<const float> logits);
 
+// What a row fails with whose logits are NaN or infinite.
+Status LogitsNotFinite();
+
 // The log-probability of `token` (none when < 0) and of the `top` best tokens, best first, ties by
-// the smaller id. Reuses out's memory.
-void FillLogprobs(const LogNormalizer& normalizer, std::span<const float> logits, TokenId token,
-                  int32_t top, PositionLogprobs* out);
+// the smaller id. Reuses out's memory. Errors: LogitsNotFinite when any logit is NaN or +infinity,
+// or one that is asked for is -infinity.
+Status FillLogprobs(const LogNormalizer& normalizer, std::span<const float> logits, TokenId token,
+                    int32_t top, PositionLogprobs* out);
 
 }  // namespace lockstep

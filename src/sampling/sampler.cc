@@ -36,7 +36,7 @@ void Sampler::Sample(const StepRow& row, std::span<float> logits, RowOutput* out
   const int32_t vocab = static_cast<int32_t>(logits.size());
   kernels::MaxIndex best = kernels_.max(logits.data(), vocab);
   if (!std::isfinite(best.value)) {
-    output->status = Internal("the model's logits are not finite");
+    output->status = LogitsNotFinite();
     return;
   }
   // The raw distribution is written down before anything changes the logits; the chosen token
@@ -44,7 +44,8 @@ void Sampler::Sample(const StepRow& row, std::span<float> logits, RowOutput* out
   LogNormalizer normalizer;
   if (params.logprobs >= 0) {
     normalizer = Normalize(kernels_, logits);
-    FillLogprobs(normalizer, logits, -1, params.logprobs, &output->logprobs);
+    output->status = FillLogprobs(normalizer, logits, -1, params.logprobs, &output->logprobs);
+    if (!output->status.ok()) return;
   }
   std::span<const float> raw = logits;
   if (ChangesLogits(row)) {

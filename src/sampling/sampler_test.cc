@@ -222,7 +222,7 @@ TEST(Logprobs, TopIsATotalOrder) {
   std::vector<float> logits = {1.0f, 2.0f, 2.0f, 0.0f, 2.0f};
   const LogNormalizer normalizer = Normalize(kernels::Table().elementwise, logits);
   PositionLogprobs out;
-  FillLogprobs(normalizer, logits, 3, 4, &out);
+  ASSERT_TRUE(FillLogprobs(normalizer, logits, 3, 4, &out).ok());
   std::vector<TokenId> ids;
   for (const TokenLogprob& entry : out.top) ids.push_back(entry.id);
   EXPECT_EQ(ids, (std::vector<TokenId>{1, 2, 4, 0}));
@@ -231,3 +231,20 @@ TEST(Logprobs, TopIsATotalOrder) {
 
 }  // namespace
 }  // namespace lockstep
+TEST(Logprobs, LogitsThatAreNotFiniteAreAnError) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const auto fill = [](std::vector<float> logits, TokenId token, int32_t top) {
+    PositionLogprobs out;
+    const LogNormalizer normalizer = Normalize(kernels::Table().elementwise, logits);
+    return FillLogprobs(normalizer, logits, token, top, &out).code();
+  };
+  for (const float bad : {std::numeric_limits<float>::quiet_NaN(), kInfinity}) {
+    EXPECT_EQ(fill({0.0f, bad, 1.0f}, -1, 0), StatusCode::kInternal);
+    EXPECT_EQ(fill({0.0f, bad, 1.0f}, 0, 1), StatusCode::kInternal);
+  }
+  EXPECT_EQ(fill({-kInfinity, -kInfinity}, -1, 0), StatusCode::kInternal);
+  EXPECT_EQ(fill({0.0f, -kInfinity, 1.0f}, 1, 1), StatusCode::kInternal);
+  EXPECT_EQ(fill({0.0f, -kInfinity, 1.0f}, 0, 3), StatusCode::kInternal);
+  EXPECT_EQ(fill({0.0f, -kInfinity, 1.0f}, 0, 2), StatusCode::kOk);
+}
+

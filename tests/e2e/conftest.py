@@ -34,13 +34,13 @@ def free_port():
 class Server:
     """`lockstep serve` as a child process."""
 
-    def __init__(self, log_path, *flags, port=None):
+    def __init__(self, log_path, *flags, port=None, model=MODEL):
         self.port = port or free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.log_path = log_path
         with open(log_path, "wb") as log:
             self.process = subprocess.Popen(
-                [BINARY, "serve", "--model", MODEL, "--port", str(self.port), *flags],
+                [BINARY, "serve", "--model", str(model), "--port", str(self.port), *flags],
                 stdout=log,
                 stderr=subprocess.STDOUT,
             )

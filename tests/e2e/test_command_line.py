@@ -3,10 +3,12 @@
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import tomllib
 
+import httpx
 import pytest
 
 import conftest
@@ -107,3 +109,40 @@ def test_case_66_paths(tmp_path):
         for path in (TINY, folder / "é m", f"{folder / 'é m'}/", link)]
     assert all(answer.returncode == 0 for answer in answers), answers
     assert len({answer.stdout for answer in answers}) == 1
+
+
+def spoiled(tmp_path, **config):
+    """A copy of the tiny checkpoint; `config` goes into its tokenizer_config.json."""
+    folder = tmp_path / "model"
+    shutil.copytree(TINY, folder)
+    file = folder / "tokenizer_config.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | config))
+    return folder
+
+
+def without_numbers(folder):
+    """Every weight becomes NaN."""
+    file = folder / "model.safetensors"
+    whole = file.read_bytes()
+    begin = 8 + int.from_bytes(whole[:8], "little")
+    file.write_bytes(whole[:begin] + b"\xc0\x7f" * ((len(whole) - begin) // 2))
+    return folder
+
+
+def test_logits_that_are_no_numbers_are_no_answer(tmp_path):
+    folder = without_numbers(spoiled(tmp_path))
+    for flags in ((), ("--json",), ("--top", 0), ("--top", 0, "--json")):
+        ended = run("score", folder, "--tokens", "1,2,3", *flags)
+        assert ended.returncode == 1 and ended.stdout == "", ended.stdout
+        assert "logits are not finite" in ended.stderr
+    server = conftest.Server(tmp_path / "log", model=folder)
+    try:
+        server.wait_until_healthy()
+        for logprobs in (0, 2):
+            for max_tokens in (0, 1):
+                reply = httpx.post(server.url + "/v1/completions", timeout=60, json={
+                    "prompt": "ab", "echo": True, "max_tokens": max_tokens, "logprobs": logprobs})
+                assert reply.status_code == 500, reply.text
+                assert "logits are not finite" in reply.json()["error"]["message"]
+    finally:
+        assert server.stop() == 0

@@ -36,11 +36,12 @@ class CpuExecutor : public Executor {
     int32_t position = 0;  // absolute position of the token
     bool sample = false;
     bool prompt = false;
+    Status status = OkStatus();  // of this token's logits; a row has several, used at once
   };
 
   Status FillBatch(const StepInput& input);
   // Everything that is wanted of the logits of one token.
-  void UseLogits(const LogitUse& use, const StepRow& row, float* logits, int32_t worker,
+  void UseLogits(const StepRow& row, float* logits, int32_t worker, LogitUse* use,
                  RowOutput* output);
 
   CpuExecutorOptions options_;
@@ -152,27 +153,32 @@ Status CpuExecutor::Step(const StepInput& input, StepOutput* output) {
     const int32_t count = std::min(options_.max_step_rows, wanted - begin);
     model_->Logits(batch_, begin, count, &compute_, logits_, logits_stride_);
     pool_->ParallelFor(count, [&](int32_t item, int32_t worker) {
-      const LogitUse& use = uses_[begin + item];
-      UseLogits(use, input.rows[use.row], logits_ + item * logits_stride_, worker,
+      LogitUse& use = uses_[begin + item];
+      UseLogits(input.rows[use.row], logits_ + item * logits_stride_, worker, &use,
                 &output->rows[use.row]);
     });
   }
   pool_->EndStep();
+  for (LogitUse& use : uses_) {
+    RowOutput& row = output->rows[use.row];
+    if (row.status.ok()) row.status = std::move(use.status);
+  }
   return OkStatus();
 }
 
-void CpuExecutor::UseLogits(const LogitUse& use, const StepRow& row, float* logits, int32_t worker,
+void CpuExecutor::UseLogits(const StepRow& row, float* logits, int32_t worker, LogitUse* use,
                             RowOutput* output) {
   const std::span<float> row_logits(logits, info_.vocab_size);
-  if (use.prompt) {
+  if (use->prompt) {
     // The known token that follows, if one does; the last prompt token's own follower is sampled.
-    const int32_t next = use.position + 1;
+    const int32_t next = use->position + 1;
     const TokenId token = next < row.prompt_tokens ? row.sequence[next] : -1;
     const LogNormalizer normalizer = Normalize(compute_.kernels().elementwise, row_logits);
-    FillLogprobs(normalizer, row_logits, token, row.prompt_logprobs,
-                 &output->prompt[use.position - row.begin]);
+    use->status = FillLogprobs(normalizer, row_logits, token, row.prompt_logprobs,
+                               &output->prompt[use->position - row.begin]);
+    if (!use->status.ok()) return;
   }
-  if (use.sample) samplers_[worker].Sample(row, row_logits, output);
+  if (use->sample) samplers_[worker].Sample(row, row_logits, output);
 }
 
 }  // namespace
