@@ -29,6 +29,16 @@ bool ChangesLogits(const StepRow& row) {
          p.frequency_penalty != 0.0f || !row.banned.empty() || !row.mask.empty();
 }
 
+Status NoTokenLeft(const StepRow& row) {
+  const bool biased = !row.sampling->logit_bias.empty();
+  return FailedPrecondition(
+      "no token may be drawn: 'min_tokens' with the ids that end an answer ('stop_token_ids'), "
+      "'logit_bias' and the grammar together leave none",
+      biased               ? "logit_bias"
+      : row.banned.empty() ? ""
+                           : "stop_token_ids");
+}
+
 }  // namespace
 
 void Sampler::Sample(const StepRow& row, std::span<float> logits, RowOutput* output) {
@@ -56,7 +66,7 @@ void Sampler::Sample(const StepRow& row, std::span<float> logits, RowOutput* out
     ProcessLogits(row, &counts_, logits);
     best = kernels_.max(logits.data(), vocab);
     if (!std::isfinite(best.value)) {
-      output->status = FailedPrecondition("no token may be drawn: every one is banned or masked");
+      output->status = NoTokenLeft(row);
       return;
     }
   }

@@ -218,6 +218,21 @@ TEST(Sampler, NonFiniteLogitsFailTheRow) {
   }
 }
 
+TEST(Sampler, WhenNoTokenIsLeftTheFieldIsNamed) {
+  Row row({0.0f, 1.0f});
+  row.banned = {0, 1};
+  const Status banned = row.Sample().status;
+  EXPECT_EQ(banned.code(), StatusCode::kFailedPrecondition);
+  EXPECT_EQ(banned.param(), "stop_token_ids");
+  row.params.logit_bias = {{0, 1.0f}};
+  EXPECT_EQ(row.Sample().status.param(), "logit_bias");
+  Row other({0.0f, 1.0f});
+  other.mask = {0};
+  const Status masked = other.Sample().status;
+  EXPECT_EQ(masked.code(), StatusCode::kFailedPrecondition);
+  EXPECT_EQ(masked.param(), "");
+}
+
 TEST(Logprobs, TopIsATotalOrder) {
   std::vector<float> logits = {1.0f, 2.0f, 2.0f, 0.0f, 2.0f};
   const LogNormalizer normalizer = Normalize(kernels::Table().elementwise, logits);
@@ -229,8 +244,6 @@ TEST(Logprobs, TopIsATotalOrder) {
   EXPECT_EQ(out.token, 3);
 }
 
-}  // namespace
-}  // namespace lockstep
 TEST(Logprobs, LogitsThatAreNotFiniteAreAnError) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const auto fill = [](std::vector<float> logits, TokenId token, int32_t top) {
@@ -248,3 +261,5 @@ TEST(Logprobs, LogitsThatAreNotFiniteAreAnError) {
   EXPECT_EQ(fill({0.0f, -kInfinity, 1.0f}, 0, 2), StatusCode::kOk);
 }
 
+}  // namespace
+}  // namespace lockstep

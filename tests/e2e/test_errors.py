@@ -137,3 +137,9 @@ def test_model_file_missing(tmp_path):
         capture_output=True, text=True, timeout=30)
     assert ended.returncode != 0
     assert "no such.gguf" in ended.stderr
+
+
+def test_when_no_token_is_left_the_field_is_named(server):
+    reply = post(server, "/v1/completions", {
+        "prompt": "a", "stop_token_ids": list(range(49152)), "min_tokens": 1, "max_tokens": 3})
+    assert_error(reply, 400, "stop_token_ids")
