@@ -25,7 +25,7 @@ Result<std::vector<TokenId>> EncodePrompt(std::string_view text, const EncodeOpt
                                           const GenerationRequest& request, const PromptName& name,
                                           const std::atomic<bool>* client_gone) {
   LOCKSTEP_RETURN_IF_ERROR(CheckClient(client_gone));
-  const size_t fewest = model.tokenizer->FewestTokens(text.size());
+  const size_t fewest = model.tokenizer->FewestTokens(text);
   // Only when the prompt alone is too long: what the output adds deserves the exact number.
   if (fewest > static_cast<size_t>(model.max_context)) {
     LOCKSTEP_RETURN_IF_ERROR(CheckContext(Use(fewest, /*at_least=*/true, model, request, name)));

@@ -84,7 +84,7 @@ bool StripsSpace(Element root) {
 
 }  // namespace
 
-std::optional<size_t> ShrinkFactor(std::string_view json) {
+std::optional<TextShrink> ShrinkOf(std::string_view json) {
   simdjson::dom::parser parser;
   Element root;
   if (json.empty() || parser.parse(json.data(), json.size()).get(root) != simdjson::SUCCESS) {
@@ -95,15 +95,15 @@ std::optional<size_t> ShrinkFactor(std::string_view json) {
   };
   Element normalizer;
   Element pre_tokenizer;
-  const std::optional<size_t> normal =
-      child("normalizer", &normalizer) ? OfNormalizer(normalizer) : std::optional<size_t>(1);
+  const bool has_normalizer = child("normalizer", &normalizer) && !normalizer.is_null();
+  const std::optional<size_t> normal = has_normalizer ? OfNormalizer(normalizer) : 1;
   const bool has_pre = child("pre_tokenizer", &pre_tokenizer);
   const std::optional<size_t> pre = has_pre ? OfPreTokenizer(pre_tokenizer) : 1;
+  const bool byte_level = has_pre && HasByteLevel(pre_tokenizer);
   // Otherwise one unknown token may stand for a whole run of characters.
-  const bool knows_bytes =
-      IsTrue(root["model"]["byte_fallback"]) || (has_pre && HasByteLevel(pre_tokenizer));
+  const bool knows_bytes = byte_level || IsTrue(root["model"]["byte_fallback"]);
   if (!normal || !pre || !knows_bytes || StripsSpace(root)) return std::nullopt;
-  return *normal;
+  return TextShrink{.factor = *normal, .bytes_alone = byte_level && !has_normalizer};
 }
 
 }  // namespace lockstep

@@ -10,15 +10,21 @@
 namespace lockstep {
 namespace {
 
-std::optional<size_t> Factor(const std::string& normalizer, const std::string& pre_tokenizer,
+std::optional<TextShrink> Of(const std::string& normalizer, const std::string& pre_tokenizer,
                              const std::string& rest = R"("model":{"byte_fallback":true})") {
-  return ShrinkFactor(R"({"normalizer":)" + normalizer + R"(,"pre_tokenizer":)" + pre_tokenizer +
-                      "," + rest + "}");
+  return ShrinkOf(R"({"normalizer":)" + normalizer + R"(,"pre_tokenizer":)" + pre_tokenizer + "," +
+                  rest + "}");
 }
 
-TEST(ShrinkFactor, StepsThatDropNothing) {
+template <typename... Args>
+std::optional<size_t> Factor(const Args&... args) {
+  const auto shrink = Of(args...);
+  return shrink ? std::optional<size_t>(shrink->factor) : std::nullopt;
+}
+
+TEST(TextShrink, StepsThatDropNothing) {
   EXPECT_EQ(Factor("null", "null"), 1u);
-  EXPECT_EQ(ShrinkFactor(R"({"model":{"byte_fallback":true}})"), 1u);
+  EXPECT_EQ(ShrinkOf(R"({"model":{"byte_fallback":true}})")->factor, 1u);
   EXPECT_EQ(Factor(R"({"type":"Sequence","normalizers":[{"type":"Prepend","prepend":"_"},
                       {"type":"Replace","pattern":{"String":" "},"content":"___"}]})",
                    R"({"type":"Metaspace"})"),
@@ -33,7 +39,7 @@ TEST(ShrinkFactor, StepsThatDropNothing) {
             1u);
 }
 
-TEST(ShrinkFactor, StepsThatShorten) {
+TEST(TextShrink, StepsThatShorten) {
   EXPECT_EQ(Factor(R"({"type":"NFC"})", "null"), 3u);
   EXPECT_EQ(Factor(R"({"type":"Replace","pattern":{"String":"abcde"},"content":"xx"})", "null"),
             3u);
@@ -43,7 +49,7 @@ TEST(ShrinkFactor, StepsThatShorten) {
             6u);
 }
 
-TEST(ShrinkFactor, StepsThatMayDropAnything) {
+TEST(TextShrink, StepsThatMayDropAnything) {
   EXPECT_EQ(Factor(R"({"type":"Strip"})", "null"), std::nullopt);
   EXPECT_EQ(Factor(R"({"type":"Precompiled"})", "null"), std::nullopt);
   EXPECT_EQ(Factor(R"({"type":"Replace","pattern":{"Regex":" +"},"content":" "})", "null"),
@@ -58,29 +64,57 @@ TEST(ShrinkFactor, StepsThatMayDropAnything) {
                    R"("model":{"byte_fallback":true},"added_tokens":[{"lstrip":false},
                       {"lstrip":false,"rstrip":true}])"),
             std::nullopt);
-  EXPECT_EQ(ShrinkFactor(""), std::nullopt);
-  EXPECT_EQ(ShrinkFactor("{"), std::nullopt);
-  EXPECT_EQ(ShrinkFactor("[]"), std::nullopt);
+  EXPECT_FALSE(ShrinkOf(""));
+  EXPECT_FALSE(ShrinkOf("{"));
+  EXPECT_FALSE(ShrinkOf("[]"));
+}
+
+TEST(TextShrink, BytesAreAloneWhenByteLevelTakesTheTextAsItIs) {
+  const std::string byte_level = R"({"type":"ByteLevel"})";
+  EXPECT_TRUE(Of("null", byte_level)->bytes_alone);
+  EXPECT_FALSE(Of("null", R"({"type":"Metaspace"})")->bytes_alone);
+  // What it makes of a character may have no token where the character's bytes have.
+  EXPECT_FALSE(Of(R"({"type":"NFC"})", byte_level)->bytes_alone);
+  EXPECT_FALSE(Of(R"({"type":"Prepend","prepend":"_"})", byte_level)->bytes_alone);
 }
 
 // 256 byte tokens, and "aaaa" the longest that is made of more than one character.
 TEST(FewestTokens, HoldsForEveryText) {
   const auto tokenizer = *Tokenizer::FromGguf(SentencePieceVocabulary());
-  EXPECT_EQ(tokenizer->FewestTokens(0), 0u);
-  EXPECT_GT(tokenizer->FewestTokens(1 << 20), (1u << 20) / 16);
+  EXPECT_EQ(tokenizer->FewestTokens(""), 0u);
+  EXPECT_GT(tokenizer->FewestTokens(std::string(1 << 20, 'a')), (1u << 20) / 16);
   for (const char* piece :
        {"a", "hello", " ", "\u2581hello", "\u2581", "<s>", "</s>", "\xF0\x9F\xA6\x99", "\n"}) {
     std::string text;
     for (int i = 0; i < 40; ++i) {
       text += piece;
-      EXPECT_LE(tokenizer->FewestTokens(text.size()), tokenizer->Encode(text)->size()) << text;
+      EXPECT_LE(tokenizer->FewestTokens(text), tokenizer->Encode(text)->size()) << text;
     }
   }
 }
 
-TEST(FewestTokens, AVocabularyThatLosesCharactersPromisesNothing) {
+// Tokens for ASCII and a few bytes more: the others are lost, and do not count.
+TEST(FewestTokens, BytesWithoutATokenDoNotCount) {
   const auto tokenizer = *Tokenizer::FromGguf(ByteLevelVocabulary());
-  EXPECT_EQ(tokenizer->FewestTokens(1 << 20), 0u);
+  EXPECT_GT(tokenizer->FewestTokens(std::string(1 << 20, 'z')), (1u << 20) / 16);
+  EXPECT_EQ(tokenizer->FewestTokens(std::string(1 << 20, '\t')), 0u);
+  for (const char* piece : {"a", "hello", " hello", "\t", "a\t", "\u00e9", "\u6f22", "\u00e9 a",
+                            "<|end|>", "\xF0\x9F\xA6\x99!", "\n"}) {
+    std::string text;
+    for (int i = 0; i < 40; ++i) {
+      text += piece;
+      EXPECT_LE(tokenizer->FewestTokens(text), tokenizer->Encode(text)->size()) << text;
+    }
+  }
+}
+
+// One unknown token stands for any number of characters, whatever bytes they are made of.
+TEST(FewestTokens, AVocabularyThatLosesCharactersPromisesNothing) {
+  GgufVocabulary vocabulary = SentencePieceVocabulary();
+  vocabulary.tokens[3 + 0xA6] = "<gone>";
+  vocabulary.token_types[3 + 0xA6] = static_cast<int32_t>(GgufTokenType::kUnused);
+  const auto tokenizer = *Tokenizer::FromGguf(vocabulary);
+  EXPECT_EQ(tokenizer->FewestTokens(std::string(1 << 20, 'a')), 0u);
 }
 
 }  // namespace

@@ -98,10 +98,12 @@ struct Tokenizer::Rep {
   bool library_adds_bos = false;  // the library's own add_special begins with bos
   bool adds_bos = false;
   std::optional<std::string> chat_template;
-  size_t bytes_a_token = 0;  // that one may stand for; 0: unknown
+  size_t bytes_a_token = 0;         // that one may stand for; 0: unknown
+  std::array<bool, 256> counted{};  // bytes that cannot get lost
+  bool all_counted = false;
 
   Status LoadTable();
-  void BoundTokens(std::optional<size_t> shrink);
+  void BoundTokens(std::optional<TextShrink> shrink);
   Status Probe();
   void AddEos(std::optional<TokenId> id);
 };
@@ -121,17 +123,18 @@ Status Tokenizer::Rep::LoadTable() {
 }
 
 // A token stands for the bytes it decodes to, or, where a mark written in the text is taken for a
-// space, for its text in the file. Without a token for every byte, characters may get lost.
-void Tokenizer::Rep::BoundTokens(std::optional<size_t> shrink) {
+// space, for its text in the file. A byte without a token of its own may get lost, and unless every
+// byte reaches the vocabulary alone, others with it.
+void Tokenizer::Rep::BoundTokens(std::optional<TextShrink> shrink) {
   size_t longest = 0;
-  std::array<bool, 256> known{};
   for (size_t id = 0; id < flags.size(); ++id) {
     if ((flags[id] & kPresentFlag) == 0) continue;
     longest = std::max({longest, bytes[id].size(), texts[id].size()});
-    if (bytes[id].size() == 1) known[static_cast<uint8_t>(bytes[id].front())] = true;
+    const bool plain = (flags[id] & kSpecialFlag) == 0;
+    if (plain && bytes[id].size() == 1) counted[static_cast<uint8_t>(bytes[id].front())] = true;
   }
-  const bool all_known = std::all_of(known.begin(), known.end(), [](bool k) { return k; });
-  bytes_a_token = shrink && all_known ? longest * *shrink : 0;
+  all_counted = std::all_of(counted.begin(), counted.end(), [](bool c) { return c; });
+  if (shrink && (all_counted || shrink->bytes_alone)) bytes_a_token = longest * shrink->factor;
 }
 
 // What add_special puts before an empty text tells whether BOS is added, and which token it is.
@@ -160,7 +163,7 @@ Result<std::shared_ptr<const Tokenizer>> Tokenizer::FromTokenizerJson(std::strin
   if (!rust.ok()) return rust.status();
   auto rep = std::make_unique<Rep>(std::move(rust).value());
   LOCKSTEP_RETURN_IF_ERROR(rep->LoadTable());
-  rep->BoundTokens(ShrinkFactor(json));
+  rep->BoundTokens(ShrinkOf(json));
   LOCKSTEP_RETURN_IF_ERROR(rep->Probe());
   return std::shared_ptr<const Tokenizer>(new Tokenizer(std::move(rep)));
 }
@@ -172,7 +175,7 @@ Result<std::shared_ptr<const Tokenizer>> Tokenizer::FromHfFolder(const std::stri
   if (!rust.ok()) return rust.status().WithContext(path + "/tokenizer.json");
   auto rep = std::make_unique<Rep>(std::move(rust).value());
   LOCKSTEP_RETURN_IF_ERROR(rep->LoadTable());
-  rep->BoundTokens(ShrinkFactor(folder.tokenizer_json));
+  rep->BoundTokens(ShrinkOf(folder.tokenizer_json));
   const std::pair<const char*,
                   std::pair<const std::optional<std::string>*, std::optional<TokenId>*>>
       named[] = {{"bos_token", {&folder.bos_token, &rep->bos}},
@@ -215,7 +218,8 @@ Result<std::shared_ptr<const Tokenizer>> Tokenizer::FromGguf(const GgufVocabular
   rep->bos = vocabulary.bos_id;
   rep->eos = vocabulary.eos_id;
   LOCKSTEP_RETURN_IF_ERROR(rep->LoadTable());
-  rep->BoundTokens(1);  // none of these formats has a step that shortens a text
+  // None of these formats has a step that shortens a text.
+  rep->BoundTokens(TextShrink{.factor = 1, .bytes_alone = vocabulary.model == "gpt2"});
   LOCKSTEP_RETURN_IF_ERROR(rep->Probe());
   for (const auto id : {vocabulary.eos_id, vocabulary.eot_id, vocabulary.eom_id}) rep->AddEos(id);
   // In the harmony format <|end|> ends a message, not the turn.
@@ -266,9 +270,13 @@ std::string Tokenizer::Decode(std::span<const TokenId> ids, DecodeOptions option
   return text;
 }
 
-size_t Tokenizer::FewestTokens(size_t text_bytes) const {
+size_t Tokenizer::FewestTokens(std::string_view text) const {
   const size_t each = rep_->bytes_a_token;
-  return each == 0 ? 0 : text_bytes / each + (text_bytes % each == 0 ? 0 : 1);
+  if (each == 0) return 0;
+  const auto counts = [&](char c) { return rep_->counted[static_cast<uint8_t>(c)]; };
+  const size_t size =
+      rep_->all_counted ? text.size() : std::count_if(text.begin(), text.end(), counts);
+  return size / each + (size % each == 0 ? 0 : 1);
 }
 
 size_t Tokenizer::vocab_size() const { return rep_->flags.size(); }

@@ -62,9 +62,9 @@ class Tokenizer {
   // take.
   Result<std::vector<TokenId>> Encode(std::string_view text, EncodeOptions options = {}) const;
 
-  // No text of so many bytes has fewer tokens: refuses an over-long prompt without encoding it. 0
-  // when the vocabulary's steps allow no such statement (shrink.h).
-  size_t FewestTokens(size_t text_bytes) const;
+  // `text` has no fewer tokens: refuses an over-long prompt without encoding it. Bytes that have no
+  // token do not count. 0 when the vocabulary's steps allow no such statement (shrink.h).
+  size_t FewestTokens(std::string_view text) const;
 
   // Valid UTF-8. Ids outside the vocabulary stand for no bytes.
   std::string Decode(std::span<const TokenId> ids, DecodeOptions options = {}) const;
