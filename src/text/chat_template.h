@@ -34,10 +34,10 @@ class ChatTemplate {
   // `context_json` is an object: messages, tools, documents, add_generation_prompt and whatever
   // else the caller passes through; its keys win over the constants, and keep their order in
   // tojson. Errors: kInvalidArgument: the JSON is malformed, or the template raised (then the
-  // message is the template's own and param() is "messages"), or it failed for this input (with the
-  // line); kResourceExhausted: the bound on time or size was met.
-  // `unix_time` is what strftime_now tells, in seconds since 1970, in the machine's time zone;
-  // unset, the clock.
+  // message is the template's own and param() is "messages"), or it failed, perhaps for this input
+  // alone (with the line; no param: it may use what is not supported); kResourceExhausted: the
+  // bound on time or size was met. `unix_time` is what strftime_now tells, in seconds since 1970,
+  // in the machine's time zone; unset, the clock.
   Result<std::string> Render(std::string_view context_json,
                              std::optional<int64_t> unix_time = {}) const;
 

@@ -60,6 +60,17 @@ TEST(ChatTemplate, RaisedMessagesAreTheTemplatesOwn) {
   EXPECT_EQ(text.status().param(), "messages");
 }
 
+TEST(ChatTemplate, WhatIsNotSupportedIsNoFieldsFault) {
+  for (const char* source :
+       {"\n{{ 'a'|no_such_filter }}", "\n{{ 1 is no_such_test }}", "\n{{ no_such_function() }}",
+        "\n{{ 'a'.no_such_method() }}", "\n{{ 1 / 0 }}"}) {
+    const Status status = Render(source, "{}").status();
+    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << source;
+    EXPECT_EQ(status.param(), "") << source;
+    EXPECT_NE(status.message().find("line 2"), std::string::npos) << status.ToString();
+  }
+}
+
 TEST(ChatTemplate, StrftimeNowTellsTheGivenTime) {
   auto compiled = ChatTemplate::Compile("{{ strftime_now('%Y') }}", {});
   ASSERT_TRUE(compiled.ok());

@@ -146,3 +146,31 @@ def test_logits_that_are_no_numbers_are_no_answer(tmp_path):
                 assert "logits are not finite" in reply.json()["error"]["message"]
     finally:
         assert server.stop() == 0
+
+
+def test_case_44_what_a_template_uses_and_is_not_there_is_said_once(tmp_path):
+    source = "{{ bos_token }}\n{% for m in messages %}\n{{ m.content|no_such_filter }}{% endfor %}"
+    server = conftest.Server(
+        tmp_path / "log", model=spoiled(tmp_path, chat_template=source))
+    try:
+        server.wait_until_healthy()
+        said = [line for line in server.log().splitlines() if "no_such_filter" in line]
+        assert len(said) == 1 and "warning" in said[0] and "line 3" in said[0], said
+        for _ in range(2):
+            reply = httpx.post(server.url + "/v1/chat/completions", timeout=60, json={
+                "messages": [{"role": "user", "content": "a"}], "max_tokens": 1})
+            error = reply.json()["error"]
+            assert reply.status_code == 400 and error["param"] is None
+            assert "no_such_filter" in error["message"] and "line 3" in error["message"]
+        assert server.log().count("no_such_filter") == 1
+        reply = httpx.post(server.url + "/v1/completions", timeout=60, json={
+            "prompt": "a", "max_tokens": 1})
+        assert reply.status_code == 200
+    finally:
+        assert server.stop() == 0
+
+
+def test_a_template_that_raises_is_no_fault_of_the_model(tmp_path):
+    raises = "{{ raise_exception('no conversation is good enough') }}"
+    ended = run("generate", spoiled(tmp_path, chat_template=raises), "x", "-n", 1)
+    assert ended.returncode == 0 and "template" not in ended.stderr, ended.stderr

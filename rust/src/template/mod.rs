@@ -41,7 +41,7 @@ fn describe(error: &Error) -> TextError {
     let detail = error.detail().map(|d| format!(": {d}")).unwrap_or_default();
     let at = line.map(|l| format!(" (line {l})")).unwrap_or_default();
     let message = format!("chat template: {}{detail}{at}", error.kind());
-    TextError::new(Code::InvalidArgument, "chat_template", message)
+    TextError::new(Code::InvalidArgument, "", message)
 }
 
 /// A JSON value as the engine's, keys in their order.

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "apps/common/gguf_vocabulary_from_file.h"
+#include "apps/serving/template_trial.h"
 #include "base/log.h"
 #include "cache/kv_sizing.h"
 #include "executor/cpu/cpu_executor.h"
@@ -47,6 +48,11 @@ Result<std::shared_ptr<const ChatTemplate>> LoadChatTemplate(const Checkpoint& c
   auto compiled = ChatTemplate::Compile(
       source, {std::string(tokenizer.bos_text()), std::string(tokenizer.eos_text())});
   if (!compiled.ok()) return compiled.status().WithContext(checkpoint.path() + ": chat template");
+  // Other requests, and perhaps other conversations, can be answered all the same.
+  if (const Status tried = TryChatTemplate(**compiled); !tried.ok()) {
+    LogWarning("{}: the chat template cannot be used in full: {}", checkpoint.path(),
+               tried.message());
+  }
   return compiled;
 }
 
