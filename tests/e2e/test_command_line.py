@@ -174,3 +174,11 @@ def test_a_template_that_raises_is_no_fault_of_the_model(tmp_path):
     raises = "{{ raise_exception('no conversation is good enough') }}"
     ended = run("generate", spoiled(tmp_path, chat_template=raises), "x", "-n", 1)
     assert ended.returncode == 0 and "template" not in ended.stderr, ended.stderr
+
+
+def test_one_answer_gets_the_cache_of_one_row():
+    ended = run("generate", conftest.MODEL, "x", "-n", 1, "--context", 1024)
+    assert ended.returncode == 0, ended.stderr
+    cache = re.search(r"(\d+) MiB of KV cache", ended.stderr)
+    # Keys and values of 30 layers with 3 heads of 64 elements of 2 bytes each.
+    assert int(cache[1]) == 1024 * 30 * 2 * 3 * 64 * 2 >> 20

@@ -145,6 +145,7 @@ Status RunChat(const ChatOptions& options) {
 
 void AddChatCommand(CLI::App* app, int* exit_code) {
   auto options = std::make_shared<ChatOptions>();
+  options->model.max_rows = 1;  // the KV cache is sized for so many
   CLI::App* command = app->add_subcommand("chat", "Talk to a model in the terminal");
   AddModelOptions(command, /*positional=*/true, &options->model);
   AddCapacityOptions(command, &options->model);

@@ -38,6 +38,7 @@ Status Generate(const GenerateOptions& options) {
 
 void AddGenerateCommand(CLI::App* app, int* exit_code) {
   auto options = std::make_shared<GenerateOptions>();
+  options->model.max_rows = 1;  // the KV cache is sized for so many
   CLI::App* command = app->add_subcommand("generate", "Continue a text and print what comes");
   AddModelOptions(command, /*positional=*/true, &options->model);
   AddCapacityOptions(command, &options->model);

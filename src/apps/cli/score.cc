@@ -89,6 +89,7 @@ void PrintText(const std::vector<TokenId>& ids, const std::vector<PositionLogpro
       std::printf("\t%d %.6f", entry.id, entry.logprob);
     std::printf("\n");
   }
+  options->model.max_rows = 1;  // the KV cache is sized for so many
   std::printf("mean negative log-likelihood %.6f\n", MeanNll(positions));
 }
 
