@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "api/excerpt.h"
+
 namespace lockstep {
 namespace {
 
@@ -15,6 +17,10 @@ struct Row {
 
 constexpr const char* kInvalid = "invalid_request_error";
 constexpr const char* kServer = "server_error";
+
+// A template's own message may hold a whole conversation, a key be as long as a body.
+constexpr size_t kMaxMessageBytes = 2000;
+constexpr size_t kMaxParamBytes = 200;
 
 constexpr std::array kRows = {
     Row{StatusCode::kInvalidArgument, 400, kInvalid, nullptr, 0},
@@ -47,9 +53,9 @@ HttpError ToHttpError(const Status& status) {
   error.status = row.http;
   error.retry_after_seconds = row.retry_after_seconds;
   Json inner;
-  inner["message"] = status.message();
+  inner["message"] = Excerpt(status.message(), kMaxMessageBytes);
   inner["type"] = row.type;
-  inner["param"] = status.param().empty() ? Json() : Json(status.param());
+  inner["param"] = status.param().empty() ? Json() : Json(Excerpt(status.param(), kMaxParamBytes));
   inner["code"] = row.api_code == nullptr ? Json() : Json(row.api_code);
   if (status.code() == StatusCode::kNotFound && status.param() == "model") {
     inner["code"] = "model_not_found";

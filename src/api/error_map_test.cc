@@ -36,6 +36,14 @@ TEST(ErrorMap, BodyIsOpenAisShape) {
             "context_length_exceeded");
 }
 
+TEST(ErrorMap, AnAnswerDoesNotGrowWithWhatItRepeats) {
+  std::string characters;
+  for (int i = 0; i < 1'000'000; ++i) characters += "\u00e9";
+  const std::string body = DumpJson(ToHttpError(InvalidArgument(characters, characters)).body);
+  EXPECT_LT(body.size(), 4096u);
+  EXPECT_EQ(body.find("\uFFFD"), std::string::npos);  // cut between characters
+}
+
 TEST(ErrorMap, RetryAfterWhereRetryingHelps) {
   const ApiReply reply = ErrorReply(Status(StatusCode::kQueueFull, "full"));
   ASSERT_EQ(reply.headers.size(), 1u);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "api/excerpt.h"
 #include "api/fields.h"
 
 namespace lockstep {
@@ -68,7 +69,7 @@ Status ReadLogitBias(const Json& body, int32_t vocab_size, SamplingParams* sampl
     if (!canonical || id < 0 || id >= vocab_size) {
       return InvalidArgument(fmt::format("'logit_bias' has the key \"{}\"; keys are token ids "
                                          "between 0 and {}",
-                                         key, vocab_size - 1),
+                                         Excerpt(key), vocab_size - 1),
                              "logit_bias");
     }
     if (!value.is_number() || !(value.get<double>() >= -100 && value.get<double>() <= 100)) {

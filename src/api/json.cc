@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "api/excerpt.h"
+
 namespace lockstep {
 namespace {
 
@@ -46,7 +48,8 @@ class Builder : public nlohmann::json_sax<Json> {
                    const nlohmann::detail::exception& exception) override {
     const bool overflow =
         std::string_view(exception.what()).find("number overflow") != std::string_view::npos;
-    if (overflow) return Fail(fmt::format("number {} is out of range", last_token), LastKey());
+    if (overflow)
+      return Fail(fmt::format("number {} is out of range", Excerpt(last_token)), LastKey());
     malformed_ = true;
     return Fail(fmt::format("malformed JSON at byte {}", position), {});
   }
@@ -93,7 +96,8 @@ class Builder : public nlohmann::json_sax<Json> {
     std::sort(keys.begin(), keys.end());
     const auto twin = std::adjacent_find(keys.begin(), keys.end());
     if (twin == keys.end()) return true;
-    return Fail(fmt::format("key \"{}\" appears twice in one object", *twin), std::string(*twin));
+    return Fail(fmt::format("key \"{}\" appears twice in one object", Excerpt(*twin)),
+                std::string(*twin));
   }
 
   Json root_;

@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "api/excerpt.h"
+
 namespace lockstep {
 namespace {
 
@@ -67,6 +69,25 @@ TEST(Json, ManyKeysAreNotQuadratic) {
   for (int i = 0; i < 50'000; ++i) body += "\"k" + std::to_string(i) + "\":0,";
   body += "\"k0\":1}";
   EXPECT_EQ(ParseJson(body).status().param(), "k0");
+}
+
+TEST(Json, WhatTheClientWroteIsRepeatedInPart) {
+  const std::string digits(1 << 20, '1');
+  const Status number = ParseJson("{\"max_tokens\":" + digits + "}").status();
+  EXPECT_EQ(number.param(), "max_tokens");
+  EXPECT_NE(number.message().find("number 111"), std::string::npos);
+  EXPECT_LT(number.message().size(), 300u);
+  const std::string key = "\"" + std::string(1 << 20, 'k') + "\":1";
+  const Status twice = ParseJson("{" + key + "," + key + "}").status();
+  EXPECT_NE(twice.message().find("appears twice"), std::string::npos);
+  EXPECT_LT(twice.message().size(), 300u);
+}
+
+TEST(Json, AnExcerptIsCutBetweenCharacters) {
+  EXPECT_EQ(Excerpt("short", 5), "short");
+  EXPECT_EQ(Excerpt("longer", 5), "longe...");
+  EXPECT_EQ(Excerpt("ab\u00e9d", 3), "ab...");
+  EXPECT_EQ(Excerpt("a\U0001F600", 4), "a...");
 }
 
 TEST(Json, DumpNeverFails) { EXPECT_EQ(DumpJson(Json("a\xFF")), "\"a\uFFFD\""); }

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "api/excerpt.h"
+
 namespace lockstep {
 
 Status CheckModelName(const ServedModel& model, std::string_view name) {
@@ -13,8 +15,9 @@ Status CheckModelName(const ServedModel& model, std::string_view name) {
   }
   std::string known = fmt::format("'{}'", model.id);
   for (const std::string& alias : model.aliases) known += fmt::format(", '{}'", alias);
-  return NotFound(fmt::format("the model '{}' does not exist; this server has {}", name, known),
-                  "model");
+  return NotFound(
+      fmt::format("the model '{}' does not exist; this server has {}", Excerpt(name), known),
+      "model");
 }
 
 }  // namespace lockstep

@@ -139,6 +139,26 @@ def test_model_file_missing(tmp_path):
     assert "no such.gguf" in ended.stderr
 
 
+@pytest.mark.parametrize("body", [
+    '{"prompt":"a","max_tokens":' + "1" * 1000000 + "}",
+    json.dumps({"prompt": "a", "model": "m" * 5000000}),
+    '{"prompt":"a",' + ",".join(['"' + "k" * 1000000 + '":1'] * 2) + "}",
+    json.dumps({"prompt": "a", "logit_bias": {"x" * 1000000: 1}}),
+    json.dumps({"prompt": "a", "response_format": {"type": "t" * 1000000}}),
+    json.dumps({"prompt": ["a", 1] * 10})])
+def test_an_error_does_not_repeat_the_body(server, body):
+    reply = post(server, "/v1/completions", body)
+    assert reply.status_code in (400, 404)
+    assert len(reply.content) < 1000, reply.text
+
+
+def test_roles_and_parts_are_repeated_in_part(server):
+    for message in ({"role": "r" * 1000000, "content": "a"},
+                    {"role": "user", "content": [{"type": "t" * 1000000}]}):
+        reply = post(server, "/v1/chat/completions", {"messages": [message]})
+        assert reply.status_code == 400 and len(reply.content) < 1000
+
+
 def test_when_no_token_is_left_the_field_is_named(server):
     reply = post(server, "/v1/completions", {
         "prompt": "a", "stop_token_ids": list(range(49152)), "min_tokens": 1, "max_tokens": 3})

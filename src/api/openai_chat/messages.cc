@@ -5,6 +5,7 @@
 #include <array>
 #include <string>
 
+#include "api/excerpt.h"
 #include "api/fields.h"
 
 namespace lockstep {
@@ -24,7 +25,7 @@ Result<std::string> ReadContentPart(const Json& part, const std::string& path) {
   if (!type->is_string()) return WrongType(path + ".type", "a string", *type);
   if (*type != "text") {
     return Unimplemented(fmt::format("'{}.type' is \"{}\"; this model takes only text", path,
-                                     type->get_ref<const std::string&>()),
+                                     Excerpt(type->get_ref<const std::string&>())),
                          path + ".type");
   }
   const Json* text = FindField(part, "text");
@@ -102,7 +103,7 @@ Result<std::string> ReadRole(const Json& message, const std::string& path) {
   }
   return InvalidArgument(
       fmt::format("'{}' is \"{}\"; the roles are system, developer, user, assistant and tool", path,
-                  name),
+                  Excerpt(name)),
       path);
 }
 

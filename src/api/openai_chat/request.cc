@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "api/excerpt.h"
 #include "api/fields.h"
 #include "api/openai_chat/messages.h"
 
@@ -40,7 +41,7 @@ Status CheckResponseFormat(const Json& body) {
   if (!type->is_string()) return WrongType("response_format.type", "a string", *type);
   if (*type == "text") return OkStatus();
   return Unimplemented(fmt::format("'response_format' of type \"{}\" is not supported yet",
-                                   type->get_ref<const std::string&>()),
+                                   Excerpt(type->get_ref<const std::string&>())),
                        "response_format");
 }
 
