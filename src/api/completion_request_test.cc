@@ -80,6 +80,13 @@ TEST_F(CompletionRequestTest, C34_HostileIntegersAndIds) {
   }
 }
 
+TEST_F(CompletionRequestTest, TheItemAtFaultIsNamed) {
+  EXPECT_EQ(Param(R"({"prompt":["a",1]})"), "prompt[1]");
+  EXPECT_EQ(Param(R"({"prompt":[1,"a"]})"), "prompt[1]");
+  EXPECT_EQ(Param(R"({"prompt":[1,-1]})"), "prompt[1]");
+  EXPECT_EQ(Param(R"({"prompt":[[1],[1,2,-1]]})"), "prompt[1][2]");
+}
+
 TEST_F(CompletionRequestTest, C09_EmptyPrompts) {
   EXPECT_EQ(Param("{}"), "prompt");
   EXPECT_EQ(Param(R"({"prompt":null})"), "prompt");
@@ -130,6 +137,7 @@ TEST_F(CompletionRequestTest, C45_OneBosOnly) {
 
 TEST_F(CompletionRequestTest, FieldsOfThisEndpoint) {
   EXPECT_EQ(Param(R"({"prompt":"a","suffix":"x"})"), "suffix");
+  EXPECT_EQ(Accepted(R"({"prompt":"a","suffix":""})").size(), 1u);
   EXPECT_EQ(Param(R"({"prompt":"a","logprobs":21})"), "logprobs");
   EXPECT_EQ(Param(R"({"prompt":"a","logprobs":true})"), "logprobs");
   EXPECT_EQ(Param(R"({"prompt":"a","echo":1})"), "echo");

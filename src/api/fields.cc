@@ -108,9 +108,9 @@ Result<std::vector<TokenId>> AsTokens(const Json& value, std::string_view path,
     // The path of an item is built only for its message: an array may hold millions.
     Result<int64_t> id = AsInt(item, path, 0, vocab_size - 1);
     if (!id.ok()) {
-      return InvalidArgument(fmt::format("'{}[{}]' must be a token id between 0 and {}", path,
-                                         tokens.size(), vocab_size - 1),
-                             std::string(path));
+      std::string at = fmt::format("{}[{}]", path, tokens.size());
+      return InvalidArgument(
+          fmt::format("'{}' must be a token id between 0 and {}", at, vocab_size - 1), at);
     }
     tokens.push_back(static_cast<TokenId>(*id));
   }

@@ -31,7 +31,7 @@ Result<int64_t> AsInt(const Json& value, std::string_view path, int64_t low, int
 // The bounds are inclusive.
 Status ReadFloat(const Json& object, std::string_view name, double low, double high, float* out);
 
-// `value` as an array of token ids below `vocab_size`.
+// `value` as an array of token ids below `vocab_size`. Errors name the item: "prompt[3]".
 Result<std::vector<TokenId>> AsTokens(const Json& value, std::string_view path, int32_t vocab_size);
 
 }  // namespace lockstep

@@ -83,7 +83,7 @@ def test_case_11_at_the_edge(client, server, model):
 
 
 @pytest.mark.parametrize("body,param", [
-    ({"prompt": [-1]}, "prompt"), ({"prompt": [999999999]}, "prompt"),
+    ({"prompt": [-1]}, "prompt[0]"), ({"prompt": [1, 999999999]}, "prompt[1]"),
     ({"prompt": "a", "top_k": -2147483648}, "top_k"),
     ({"prompt": "a", "n_keep": 2147483647}, "n_keep"),
     ('{"prompt":"a","seed":1e30}', "seed"),

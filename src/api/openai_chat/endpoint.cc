@@ -24,7 +24,9 @@ Result<std::vector<TokenId>> RenderPrompt(const ServedModel& model, const ChatRe
   LOCKSTEP_ASSIGN_OR_RETURN(std::vector<TokenId> prompt,
                             EncodePrompt(text, options, model, chat.fields.request,
                                          {"messages", chat.max_tokens_name}, call.client_gone));
-  if (prompt.empty()) return InvalidArgument("'messages' render to an empty prompt", "messages");
+  if (prompt.empty()) {
+    return InvalidArgument("the prompt that 'messages' render to has no tokens", "messages");
+  }
   return prompt;
 }
 

@@ -22,7 +22,7 @@ constexpr UnsupportedField kUnsupported[] = {
     {"verbosity", "\"medium\""},
     {"best_of", "1"},
     {"echo", "false"},
-    {"suffix", nullptr},
+    {"suffix", "\"\""},
     {"continue_final_message", "false"},
     {"add_special_tokens", "false"},
     {"chat_template", nullptr},

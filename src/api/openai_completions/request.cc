@@ -11,7 +11,7 @@ namespace lockstep {
 namespace {
 
 constexpr UnsupportedField kUnsupported[] = {
-    {"suffix", nullptr},
+    {"suffix", "\"\""},
     {"response_format", "{\"type\":\"text\"}"},
     {"add_special_tokens", "true"},
 };
@@ -32,7 +32,8 @@ Result<CompletionPrompt> EncodeText(const std::string& text, const std::string& 
   if (prompt.tokens.empty()) {
     return InvalidArgument(
         fmt::format(
-            "'{}' is empty, and this model has no beginning-of-sequence token to start from", path),
+            "'{}' has no tokens, and this model has no beginning-of-sequence token to start from",
+            path),
         path);
   }
   return prompt;
@@ -43,7 +44,7 @@ Result<CompletionPrompt> ReadOne(const Json& value, const std::string& path,
   if (value.is_string()) return EncodeText(value.get_ref<const std::string&>(), path, context);
   CompletionPrompt prompt;
   LOCKSTEP_ASSIGN_OR_RETURN(prompt.tokens, AsTokens(value, path, context.model.vocab_size));
-  if (prompt.tokens.empty()) return InvalidArgument(fmt::format("'{}' is empty", path), path);
+  if (prompt.tokens.empty()) return InvalidArgument(fmt::format("'{}' has no tokens", path), path);
   LOCKSTEP_RETURN_IF_ERROR(
       CheckPromptLength(prompt.tokens.size(), context.model, context.request, {path}));
   return prompt;
