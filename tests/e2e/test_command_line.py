@@ -182,3 +182,20 @@ def test_one_answer_gets_the_cache_of_one_row():
     cache = re.search(r"(\d+) MiB of KV cache", ended.stderr)
     # Keys and values of 30 layers with 3 heads of 64 elements of 2 bytes each.
     assert int(cache[1]) == 1024 * 30 * 2 * 3 * 64 * 2 >> 20
+
+
+def test_a_signal_while_the_model_loads(tmp_path):
+    server = conftest.Server(tmp_path / "log")
+    try:
+        while True:
+            try:
+                httpx.get(server.url + "/health")
+                break
+            except httpx.TransportError:
+                assert server.process.poll() is None, server.log()
+        server.process.terminate()
+        assert server.process.wait(conftest.STOP_SECONDS) == 0, server.log()
+        # The second, should the model have been faster than the signal.
+        assert "while the model was loading" in server.log() or "ending: " in server.log()
+    finally:
+        server.process.kill()

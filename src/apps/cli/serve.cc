@@ -23,6 +23,7 @@
 namespace lockstep {
 namespace {
 
+// After the drain: for clients that are still reading what their answers came to.
 constexpr std::chrono::seconds kLastWords{2};
 
 struct ServeOptions {
@@ -44,13 +45,17 @@ class EndSignals {
     pthread_sigmask(SIG_BLOCK, &set_, nullptr);
     std::signal(SIGPIPE, SIG_IGN);
   }
-  // Starts to listen. A signal ends the process at once until Serving() was called; then the first
-  // one is what Wait() waits for, and the second ends the process.
+  // Starts to listen. Until Serving() was called a signal ends the process at once, in order, since
+  // there is nothing to finish. Then the first one is what Wait() waits for, and the second ends
+  // the process with 128 and its number.
   void Listen() {
     std::thread([this] {
       int signal = 0;
       sigwait(&set_, &signal);
-      if (!serving_) _exit(128 + signal);
+      if (!serving_) {
+        LogInfo("ended by signal {} while the model was loading", signal);
+        _exit(0);
+      }
       first_.set_value();
       sigwait(&set_, &signal);
       _exit(128 + signal);
@@ -160,7 +165,8 @@ void AddServeCommand(CLI::App* app, int* exit_code) {
                     "Answer requests whatever model they name");
   command
       ->add_option("--drain-seconds", options->drain_seconds,
-                   "At SIGTERM or Ctrl-C, how long running requests may go on")
+                   "At SIGTERM or Ctrl-C, how long running requests may go on; what they have may "
+                   "take two seconds more to be sent")
       ->check(CLI::Range(0, 86400))
       ->capture_default_str();
   command->add_flag("--example", options->example,
