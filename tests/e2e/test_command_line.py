@@ -184,6 +184,26 @@ def test_one_answer_gets_the_cache_of_one_row():
     assert int(cache[1]) == 1024 * 30 * 2 * 3 * 64 * 2 >> 20
 
 
+def test_token_lists_of_score(tmp_path):
+    ended = run("score", TINY, "--tokens-file", tmp_path)
+    assert ended.returncode == 2
+    assert f"{tmp_path} is a folder, not a file of token ids" in ended.stderr
+    ended = run("score", TINY, "--tokens", "1,,2")
+    assert ended.returncode == 2 and "--tokens: a token id expected at byte 2" in ended.stderr
+    alone = json.loads(run("score", TINY, "--tokens", "1", "--json").stdout)
+    assert alone["nll"] is None and len(alone["top"]) == 1
+    assert "likelihood" not in run("score", TINY, "--tokens", "1").stdout
+
+
+def test_a_name_of_no_characters(tmp_path):
+    ended = run("serve", "--model", TINY, "--alias", "", "--port", 0)
+    assert ended.returncode == 2 and "--alias" in ended.stderr
+    file = tmp_path / "serve.toml"
+    file.write_text('alias = ["a", ""]\n')
+    ended = run("serve", "--model", TINY, "--config", file, "--port", 0)
+    assert ended.returncode == 2 and "alias" in ended.stderr
+
+
 def test_a_signal_while_the_model_loads(tmp_path):
     server = conftest.Server(tmp_path / "log")
     try:

@@ -1,15 +1,13 @@
 #include <CLI/CLI.hpp>
-#include <cctype>
-#include <charconv>
 #include <cstdio>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "apps/cli/commands.h"
 #include "apps/cli/report.h"
 #include "apps/cli/settings.h"
+#include "apps/cli/token_list.h"
 #include "apps/serving/loaded_model.h"
 #include "engine/collect.h"
 
@@ -25,39 +23,15 @@ struct ScoreOptions {
   bool json = false;
 };
 
-// Numbers separated by commas, white space or both, with or without the brackets of a JSON list.
-Result<std::vector<TokenId>> ParseTokens(const std::string& text, const std::string& where) {
-  std::vector<TokenId> ids;
-  size_t i = 0;
-  while (i < text.size()) {
-    const unsigned char c = text[i];
-    if (std::isspace(c) != 0 || c == ',' || c == '[' || c == ']') {
-      ++i;
-      continue;
-    }
-    TokenId id = 0;
-    const auto [end, error] = std::from_chars(text.data() + i, text.data() + text.size(), id);
-    if (error != std::errc() || id < 0) {
-      return InvalidArgument(where + ": not a token id at byte " + std::to_string(i), where);
-    }
-    ids.push_back(id);
-    i = end - text.data();
-  }
-  return ids;
-}
-
 Result<std::vector<TokenId>> TokensToScore(const ScoreOptions& options,
                                            const Tokenizer& tokenizer) {
-  if (!options.text.empty()) return tokenizer.Encode(options.text);
-  if (options.tokens_file.empty()) return ParseTokens(options.tokens, "--tokens");
-  std::ifstream file(options.tokens_file, std::ios::binary);
-  if (!file) return NotFound("cannot read " + options.tokens_file, "--tokens-file");
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  return ParseTokens(text, options.tokens_file);
+  if (!options.tokens_file.empty()) return ReadTokenList(options.tokens_file);
+  if (!options.tokens.empty()) return ParseTokenList(options.tokens, "--tokens");
+  return tokenizer.Encode(options.text);
 }
 
-// The mean negative log-likelihood of every token but the first.
-double MeanNll(const std::vector<PositionLogprobs>& positions) {
+// The mean negative log-likelihood of every token but the first; none when there is no other.
+std::optional<double> MeanNll(const std::vector<PositionLogprobs>& positions) {
   double sum = 0;
   int64_t count = 0;
   for (const PositionLogprobs& position : positions) {
@@ -65,7 +39,8 @@ double MeanNll(const std::vector<PositionLogprobs>& positions) {
     sum -= position.logprob;
     ++count;
   }
-  return count > 0 ? sum / static_cast<double>(count) : 0.0;
+  if (count == 0) return std::nullopt;
+  return sum / static_cast<double>(count);
 }
 
 void PrintJson(const std::vector<TokenId>& ids, const std::vector<PositionLogprobs>& positions) {
@@ -75,8 +50,10 @@ void PrintJson(const std::vector<TokenId>& ids, const std::vector<PositionLogpro
     for (const TokenLogprob& entry : position.top) entries.push_back({entry.id, entry.logprob});
     top.push_back(std::move(entries));
   }
+  nlohmann::ordered_json nll;
+  if (const auto mean = MeanNll(positions)) nll = *mean;
   const nlohmann::ordered_json out = {
-      {"ids", ids}, {"nll", MeanNll(positions)}, {"top", std::move(top)}};
+      {"ids", ids}, {"nll", std::move(nll)}, {"top", std::move(top)}};
   std::printf("%s\n", out.dump().c_str());
 }
 
@@ -89,8 +66,9 @@ void PrintText(const std::vector<TokenId>& ids, const std::vector<PositionLogpro
       std::printf("\t%d %.6f", entry.id, entry.logprob);
     std::printf("\n");
   }
-  options->model.max_rows = 1;  // the KV cache is sized for so many
-  std::printf("mean negative log-likelihood %.6f\n", MeanNll(positions));
+  if (const auto mean = MeanNll(positions)) {
+    std::printf("mean negative log-likelihood %.6f\n", *mean);
+  }
 }
 
 Status Score(ScoreOptions options) {
@@ -111,6 +89,7 @@ Status Score(ScoreOptions options) {
 
 void AddScoreCommand(CLI::App* app, int* exit_code) {
   auto options = std::make_shared<ScoreOptions>();
+  options->model.max_rows = 1;  // the KV cache is sized for so many
   CLI::App* command =
       app->add_subcommand("score", "Log-probabilities of the tokens that follow each position");
   AddModelOptions(command, /*positional=*/true, &options->model);
@@ -126,7 +105,8 @@ void AddScoreCommand(CLI::App* app, int* exit_code) {
       ->check(CLI::Range(0, 1 << 24))
       ->capture_default_str();
   command->add_flag("--json", options->json,
-                    "One JSON object: ids, nll (mean over all tokens but the first), top");
+                    "One JSON object: ids, nll (mean over all tokens but the first, "
+                    "null when there is one alone), top");
   auto settings = std::make_shared<Settings>(command);
   command->callback([options, exit_code, settings] {
     settings->Resolve("");

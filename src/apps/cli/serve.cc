@@ -160,7 +160,10 @@ void AddServeCommand(CLI::App* app, int* exit_code) {
       ->capture_default_str();
   command->add_flag("--no-prefix-cache", options->model.no_prefix_cache,
                     "Compute every prompt whole, whatever was computed before");
-  command->add_option("--alias", options->aliases, "Another name that requests may call the model");
+  command->add_option("--alias", options->aliases, "Another name that requests may call the model")
+      ->check(CLI::Validator(
+          [](std::string& name) { return name.empty() ? "a name has no characters" : ""; },
+          "NAME"));
   command->add_flag("--any-model-name", options->any_model_name,
                     "Answer requests whatever model they name");
   command
