@@ -3,7 +3,9 @@
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include <cstdlib>
 #include <memory>
+#include <utility>
 
 namespace lockstep {
 namespace {
@@ -26,8 +28,9 @@ spdlog::level::level_enum ToSpdlog(LogLevel level) {
 
 spdlog::logger& Logger() {
   static spdlog::logger* logger = [] {
-    auto* made =
-        new spdlog::logger("lockstep", std::make_shared<spdlog::sinks::stderr_color_sink_mt>());
+    auto sink = std::make_shared<spdlog::sinks::stderr_color_sink_mt>();
+    if (std::getenv("NO_COLOR") != nullptr) sink->set_color_mode(spdlog::color_mode::never);
+    auto* made = new spdlog::logger("lockstep", std::move(sink));
     made->set_pattern("%H:%M:%S.%e %^%l%$ %v");
     return made;
   }();
