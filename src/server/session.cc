@@ -185,8 +185,8 @@ asio::awaitable<bool> Session::ServeOne() {
     co_return more;
   }
   client_->StartWatch([this] {
-    ++state_.http.disconnects;
     if (running_ != nullptr) running_->Cancel();
+    ++state_.http.disconnects;  // whoever reads it finds the row cancelled
   });
   more = co_await Answer(request);
   client_->StopWatch();

@@ -128,12 +128,16 @@ RawResponse RawClient::Read(bool head) {
   return response;
 }
 
-bool RawClient::ReadUntil(std::string_view text) {
-  size_t at;
-  while ((at = buffer_.find(text)) == std::string::npos) {
+bool RawClient::Await(std::string_view text) {
+  while (buffer_.find(text) == std::string::npos) {
     if (!Fill()) return false;
   }
-  buffer_.erase(0, at + text.size());
+  return true;
+}
+
+bool RawClient::ReadUntil(std::string_view text) {
+  if (!Await(text)) return false;
+  buffer_.erase(0, buffer_.find(text) + text.size());
   return true;
 }
 

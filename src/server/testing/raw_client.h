@@ -32,7 +32,9 @@ class RawClient {
 
   // The next response, whole. `head`: of a HEAD request.
   RawResponse Read(bool head = false);
-  // Reads until `text` has come; false when the connection ends first.
+  // Waits until `text` has come; false when the connection ends first. Read() still finds it.
+  bool Await(std::string_view text);
+  // The same, and drops all up to its end.
   bool ReadUntil(std::string_view text);
   // Whether the server has closed its side, and nothing is left to read.
   bool AtEnd();
