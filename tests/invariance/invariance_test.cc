@@ -39,6 +39,20 @@ std::vector<size_t> Differences(const std::vector<std::string>& a,
   return different;
 }
 
+// Whether the mix has what it is meant to have.
+void ExpectMixed(const std::vector<GenerationRequest>& requests,
+                 const std::vector<std::string>& answers) {
+  int stopped = 0;
+  int further_choices = 0;
+  for (size_t i = 0; i < requests.size(); ++i) {
+    for (const std::string& stop : requests[i].stop.strings())
+      stopped += answers[i].ends_with(stop);
+    further_choices += requests[i].sampling.stream > 0;
+  }
+  EXPECT_GT(stopped, 0);
+  EXPECT_GT(further_choices, 0);
+}
+
 void ExpectTheSameTogether(const std::string& model, int32_t vocab_size, int32_t longest_prompt,
                            const std::vector<const kernels::KernelTable*>& tables,
                            const std::vector<uint64_t>& cuts, const std::string& kv = "bf16") {
@@ -46,6 +60,7 @@ void ExpectTheSameTogether(const std::string& model, int32_t vocab_size, int32_t
   const auto requests = MixedRequests(kRequests, vocab_size, longest_prompt, 11);
   const auto alone = Serve(model, {.kernels = &Best(), .kv = scheme, .alone = true}, requests);
   ASSERT_EQ(alone.size(), requests.size());
+  ExpectMixed(requests, alone);
   const std::vector<size_t> none;
   for (const kernels::KernelTable* table : tables) {
     for (int32_t threads : {1, 2}) {
@@ -85,6 +100,21 @@ INSTANTIATE_TEST_SUITE_P(All, Codecs, testing::Values("f32", "f16", "q8", "q4"))
 
 TEST(RealModel, TheSameBytesAloneAndTogether) {
   ExpectTheSameTogether(SmolLm2(), 49152, 400, {&Best()}, {0, 1});
+}
+
+// A few short requests: the plain C++ table takes its time.
+TEST(RealModel, TheSameBytesOnEveryIsa) {
+  const auto requests = MixedRequests(6, 49152, 40, 12);
+  const kernels::KvScheme scheme = KvSchemeByName("bf16").value();
+  std::vector<std::string> first;
+  for (const kernels::KernelTable* table : kernels::SupportedTables()) {
+    SCOPED_TRACE(table->isa);
+    const auto answers = Serve(
+        SmolLm2(), {.kernels = table, .threads = 2, .kv = scheme, .cuts_and_order = 1}, requests);
+    ASSERT_EQ(answers.size(), requests.size());
+    if (first.empty()) first = answers;
+    EXPECT_EQ(Differences(first, answers), std::vector<size_t>());
+  }
 }
 
 TEST(RealModel, TheSameBytesWithACacheOfCodes) {

@@ -53,7 +53,7 @@ struct Recording {
     AppendBits(event.end->reason, &bytes);
     AppendBits(event.end->usage.prompt_tokens, &bytes);
     AppendBits(event.end->usage.completion_tokens, &bytes);
-    whole.set_value({text + '\0' + bytes, event.end->usage.cached_tokens});
+    whole.set_value({text + '\0' + bytes + event.end->stop, event.end->usage.cached_tokens});
   }
 };
 
@@ -186,6 +186,12 @@ std::vector<GenerationRequest> MixedRequests(int32_t count, int32_t vocab_size,
     if (below(4) == 0) sampling.logit_bias = {{below(vocab_size), 5.0f}};
     if (below(2) == 0) sampling.logprobs = below(6);
     if (below(6) == 0) request.prompt_logprobs = below(4);
+    if (below(3) == 0) request.stop = {"e", " a", "0", "never to be seen"};
+    // Further choices of one request, as the API makes them of n.
+    if (&request > &requests[1] && below(6) == 0) {
+      request = (&request)[-1];
+      ++request.sampling.stream;
+    }
   }
   return requests;
 }

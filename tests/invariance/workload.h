@@ -15,7 +15,8 @@
 
 namespace lockstep {
 
-// `count` requests over a vocabulary, the same for the same arguments. No sinks.
+// `count` requests over a vocabulary, the same for the same arguments. Some have stop strings, some
+// are further choices of the request before them. No sinks.
 std::vector<GenerationRequest> MixedRequests(int32_t count, int32_t vocab_size,
                                              int32_t longest_prompt, uint64_t seed);
 
@@ -31,8 +32,8 @@ struct Serving {
 };
 
 // Every answer's bytes, in the order of `requests`: text, tokens, the bits of all
-// log-probabilities, finish reason and usage. Empty with a test failure when something could not be
-// done.
+// log-probabilities, finish reason, usage and, last, the stop string. Empty with a test failure
+// when something could not be done.
 std::vector<std::string> Serve(const std::string& model_path, const Serving& serving,
                                const std::vector<GenerationRequest>& requests);
 
