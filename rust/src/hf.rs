@@ -15,8 +15,9 @@ use crate::model::TextModel;
 use crate::pre_tokenizer::PreTokenizerSteps;
 use crate::tokenizer::{Parts, PreTokenizerShared, TextTokenizer, TokenEntry};
 
-/// Ids beyond this are a corrupt file, not a vocabulary.
-const MAX_ID: u32 = 1 << 24;
+/// Ids with more gaps than this are a corrupt file, not a vocabulary: the table has a place for each.
+const MAX_IDS_PER_TOKEN: usize = 16;
+const MIN_TOKENS: usize = 4096;
 
 #[derive(Deserialize)]
 struct File<'a> {
@@ -100,7 +101,8 @@ fn entries(
     let added_ids = added.iter().map(|a| a.id);
     let largest = vocabulary.values().copied().chain(added_ids).max();
     let largest = largest.ok_or_else(|| data_loss("model.vocab", "empty"))?;
-    if largest > MAX_ID {
+    let tokens = vocabulary.len() + added.len();
+    if largest as usize / MAX_IDS_PER_TOKEN > tokens.max(MIN_TOKENS) {
         return Err(data_loss("model.vocab", format!("the id {largest} is out of range")));
     }
     let mut entries = vec![TokenEntry::default(); largest as usize + 1];

@@ -30,6 +30,7 @@ void Replay(const std::string& folder, void (*target)(const uint8_t*, size_t)) {
 TEST(FuzzCorpus, Gguf) { Replay("gguf", Gguf); }
 TEST(FuzzCorpus, Safetensors) { Replay("safetensors", Safetensors); }
 TEST(FuzzCorpus, HfConfig) { Replay("hf_config", HfConfig); }
+TEST(FuzzCorpus, TokenizerJson) { Replay("tokenizer", TokenizerJson); }
 
 }  // namespace
 }  // namespace lockstep::fuzz

@@ -10,5 +10,6 @@ namespace lockstep::fuzz {
 void Gguf(const uint8_t* data, size_t size);
 void Safetensors(const uint8_t* data, size_t size);
 void HfConfig(const uint8_t* data, size_t size);
+void TokenizerJson(const uint8_t* data, size_t size);
 
 }  // namespace lockstep::fuzz
