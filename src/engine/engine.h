@@ -24,7 +24,9 @@ struct EngineOptions {
   int32_t max_rows = 64;      // sequences that run at once
   int32_t max_queue = 1024;   // waiting requests; one more is kQueueFull
   int32_t step_tokens = 512;  // token budget of a step: running rows first, then prompt chunks
-  bool prefix_cache = true;   // requests that begin alike share what was computed once
+  // How long prompts may make a step that rows decode in (step_pace.h); 0: as long as it takes.
+  std::chrono::milliseconds step_budget{0};
+  bool prefix_cache = true;  // requests that begin alike share what was computed once
   std::vector<TokenId>
       eos_ids;  // the model's end-of-sequence ids (config, generation config, tokenizer)
 

@@ -66,7 +66,7 @@ bool EngineCore::RunOneStep() {
   ExpireDeadlines(begin);
   ResumeReadySinks();
   AdmitWaiting(begin);
-  scheduler_.Plan(&plan_);
+  scheduler_.Plan(&plan_, pace_.PromptTokens());
   stats_.cached_tokens += static_cast<uint64_t>(plan_.adopted);
   stats_.prompt_tokens += static_cast<uint64_t>(plan_.adopted);
   const TimePoint planned = now_();
@@ -74,7 +74,11 @@ bool EngineCore::RunOneStep() {
 
   const double computed_before = stats_.seconds_compute;
   Status dead;
-  if (!plan_.rows.empty()) dead = RunPlan();
+  if (!plan_.rows.empty()) {
+    dead = RunPlan();
+    pace_.Observe(plan_.decoding, plan_.tokens - plan_.decoding,
+                  stats_.seconds_compute - computed_before);
+  }
   // Before the sinks hear of it: whoever has seen an answer's end finds it counted and its cache
   // given back.
   Publish();

@@ -29,6 +29,7 @@
 #include "engine/scheduler.h"
 #include "engine/sequence.h"
 #include "engine/stats.h"
+#include "engine/step_pace.h"
 #include "executor/executor.h"
 #include "text/tokenizer.h"
 
@@ -119,6 +120,7 @@ class EngineCore {
   const std::unique_ptr<KvManager> kv_;
   const Clock now_;
   Scheduler scheduler_;
+  StepPace pace_;
 
   std::unordered_map<RequestId, Sequence*> sequences_;  // live ones
   std::vector<std::unique_ptr<Sequence>> arrivals_;

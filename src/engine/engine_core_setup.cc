@@ -69,6 +69,7 @@ EngineCore::EngineCore(std::unique_ptr<Executor> executor,
       kv_(std::move(kv)),
       now_(std::move(now)),
       scheduler_(kv_.get(), options_.max_rows, options_.step_tokens, options_.chunk_cut),
+      pace_(std::chrono::duration<double>(options_.step_budget).count(), options_.step_tokens),
       stats_(EmptyEngineStats()) {
   // Steps need no memory for their own books.
   const auto rows = static_cast<size_t>(options_.max_rows);

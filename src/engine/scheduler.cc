@@ -49,9 +49,10 @@ void Scheduler::Admit(std::vector<Sequence*>* started) {
   }
 }
 
-void Scheduler::Plan(StepPlan* plan) {
+void Scheduler::Plan(StepPlan* plan, int32_t prompt_tokens) {
   plan->rows.clear();
   plan->tokens = 0;
+  plan->decoding = 0;
   plan->adopted = 0;
   joiners_.clear();
   for (const auto& sequence : running_) {
@@ -63,9 +64,11 @@ void Scheduler::Plan(StepPlan* plan) {
       joiners_.push_back(sequence.get());
     }
   }
+  plan->decoding = plan->tokens;
   if (joiners_.empty()) return;
   LeaveOutWaiting();
-  PlanChunks(step_tokens_ - plan->tokens, plan);
+  const int32_t left = step_tokens_ - plan->tokens;
+  PlanChunks(plan->decoding > 0 ? std::min(left, prompt_tokens) : left, plan);
 }
 
 void Scheduler::Adopt(Sequence* sequence, StepPlan* plan) {

@@ -22,6 +22,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -40,7 +41,8 @@ struct PlannedRow {
 struct StepPlan {
   std::vector<PlannedRow> rows;
   int32_t tokens = 0;
-  int32_t adopted = 0;  // prompt tokens that nobody has to compute, found while planning
+  int32_t decoding = 0;  // rows of them that decode, a token each
+  int32_t adopted = 0;   // prompt tokens that nobody has to compute, found while planning
 };
 
 class Scheduler {
@@ -57,8 +59,9 @@ class Scheduler {
   void Admit(std::vector<Sequence*>* started);
 
   // Plans a step over the running sequences that are not paused and makes their block tables cover
-  // it. An empty plan: nothing can run. Computing the same plan twice is legal.
-  void Plan(StepPlan* plan);
+  // it; beside decoding rows at most `prompt_tokens` (>= 1) of prompts. An empty plan: nothing can
+  // run. Computing the same plan twice is legal.
+  void Plan(StepPlan* plan, int32_t prompt_tokens = std::numeric_limits<int32_t>::max());
 
   // Takes a sequence out, wherever it is, with its blocks and its reservation.
   std::unique_ptr<Sequence> Remove(Sequence* sequence);

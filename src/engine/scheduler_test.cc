@@ -36,9 +36,10 @@ class SchedulerTest : public ::testing::Test {
   }
 
   // The counts planned for each sequence, in the order given; the rows' results are taken over.
-  std::vector<int32_t> Step(const std::vector<Sequence*>& sequences) {
+  std::vector<int32_t> Step(const std::vector<Sequence*>& sequences,
+                            int32_t prompt_tokens = std::numeric_limits<int32_t>::max()) {
     StepPlan plan;
-    scheduler_->Plan(&plan);
+    scheduler_->Plan(&plan, prompt_tokens);
     std::vector<int32_t> counts(sequences.size(), 0);
     int32_t tokens = 0;
     for (const PlannedRow& row : plan.rows) {
@@ -65,6 +66,21 @@ class SchedulerTest : public ::testing::Test {
 };
 
 using Counts = std::vector<int32_t>;
+
+TEST_F(SchedulerTest, PromptsAreHeldBackOnlyWhileRowsDecode) {
+  Make(1000, 4, 64);
+  Sequence* const first = Add(20, 10);
+  Admit();
+  EXPECT_EQ(Step({first}, 6), (std::vector<int32_t>{20}));
+  Sequence* const second = Add(100, 10);
+  Sequence* const third = Add(100, 10);
+  Admit();
+  EXPECT_EQ(Step({first, second, third}, 6), (std::vector<int32_t>{1, 3, 3}));
+  EXPECT_EQ(Step({first, second, third}, 1), (std::vector<int32_t>{1, 1, 0}));
+  EXPECT_EQ(Step({first, second, third}), (std::vector<int32_t>{1, 32, 31}));
+  scheduler_->Remove(first);
+  EXPECT_EQ(Step({second, third}, 6), (std::vector<int32_t>{32, 32}));
+}
 
 TEST_F(SchedulerTest, RunningRowsComeFirstThenSeveralPrompts) {
   Make(1000, 8, 10);

@@ -158,6 +158,12 @@ void AddServeCommand(CLI::App* app, int* exit_code) {
   command->add_option("-p,--port", options->server.port, "The port to listen on; 0: any free one")
       ->check(CLI::Range(0, 65535))
       ->capture_default_str();
+  command
+      ->add_option("--step-budget-ms", options->model.step_budget_ms,
+                   "How long prompts may hold up the next tokens of running rows; 0: as long as "
+                   "--step-tokens take")
+      ->check(CLI::Range(0, 60000))
+      ->capture_default_str();
   command->add_flag("--no-prefix-cache", options->model.no_prefix_cache,
                     "Compute every prompt whole, whatever was computed before");
   command->add_option("--alias", options->aliases, "Another name that requests may call the model")

@@ -1,6 +1,7 @@
 #include "apps/serving/loaded_model.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <set>
@@ -145,6 +146,7 @@ Result<LoadedModel> LoadForServing(const ModelOptions& options,
   LOCKSTEP_ASSIGN_OR_RETURN(engine.kv_bytes, KvBudget(options, executor->info()));
   engine.max_rows = options.max_rows;
   engine.step_tokens = step_tokens;
+  engine.step_budget = std::chrono::milliseconds(options.step_budget_ms);
   engine.prefix_cache = !options.no_prefix_cache;
   engine.on_fatal = std::move(on_fatal);
   LogInfo("{}: {}, {} MiB of weights, {} MiB of KV cache, context {}, {} threads, {}", loaded.id,

@@ -19,6 +19,7 @@ struct ModelOptions {
   int32_t context = 0;           // 0: the model's own
   int32_t max_rows = 64;
   int32_t step_tokens = 512;
+  int32_t step_budget_ms = 50;
   bool no_prefix_cache = false;
   double kv_gib = 0;  // 0: as much as the rows can use, at most half of the free memory
 };
