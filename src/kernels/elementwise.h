@@ -40,6 +40,10 @@ struct ElementwiseKernels {
 
   // out[i] = exp((x[i] - max) * inverse_temperature). out may be x.
   void (*exp)(const float* x, float max, float inverse_temperature, int32_t n, float* out);
+
+  // out[i] = gelu(gate[i]) * up[i], where gelu(x) = x / (1 + exp(-2 u)), u = sqrt(2 / pi) * (x +
+  // 0.044715 x^3): the approximation 0.5 x (1 + tanh(u)). out may be gate or up.
+  void (*gelu_mul)(const float* gate, const float* up, int32_t n, float* out);
 };
 
 // Natural logarithm with our own polynomial, equal on every instruction set; x > 0 and finite.

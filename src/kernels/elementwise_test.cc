@@ -191,6 +191,25 @@ TEST_P(EveryTable, SiluMul) {
   }
 }
 
+TEST_P(EveryTable, GeluMul) {
+  for (const int32_t n : kLengths) {
+    std::vector<float> gate = Random(n, 4.0f, n), up = Random(n, 1.0f, n + 1);
+    gate[0] = n % 2 == 0 ? -1e20f : 1e20f;
+    gate[n / 2] = 0.0f;
+    Guarded g(gate), u(up), out(up);
+    kernels().gelu_mul(g.data(), u.data(), n, out.data());
+    for (int i = 0; i < n; ++i) {
+      const double x = gate[i];
+      const double tanh = std::tanh(std::sqrt(2.0 / M_PI) * (x + 0.044715 * x * x * x));
+      const double want = 0.5 * x * (1.0 + tanh) * up[i];
+      EXPECT_NEAR(out.data()[i], want, 5e-7 * std::fabs(want) + 2e-7 * std::fabs(up[i]))
+          << n << " " << i;
+    }
+    kernels().gelu_mul(g.data(), u.data(), n, u.data());
+    EXPECT_EQ(u.values(), out.values());
+  }
+}
+
 TEST_P(EveryTable, Rope) {
   for (const int32_t half : kLengths) {
     std::vector<float> x = Random(2 * half + 3, 1.0f, half), c(half), s(half);
@@ -278,6 +297,8 @@ std::vector<float> Everything(const ElementwiseKernels& k, const std::vector<flo
   k.rms_norm(x.data(), y.data(), 1e-6f, n, out.data());
   keep();
   k.silu_mul(x.data(), y.data(), n, out.data());
+  keep();
+  k.gelu_mul(x.data(), y.data(), n, out.data());
   keep();
   k.exp(x.data(), 0.5f, 1.7f, n, out.data());
   keep();

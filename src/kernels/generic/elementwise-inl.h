@@ -38,6 +38,20 @@ void SiluMul(const float* gate, const float* up, int32_t n, float* out) {
   if (rest > 0) StoreN(out + i, SiluMulVector(LoadN(gate + i, rest), LoadN(up + i, rest)), rest);
 }
 
+// -2 u = x * (a + b x^2), where a is -2 sqrt(2 / pi) and b is that times 0.044715.
+LOCKSTEP_VEC V GeluMulVector(V gate, V up) {
+  const V slope = Fma(Mul(gate, gate), Set1(-0x1.2444f2p-4f), Set1(-0x1.988454p+0f));
+  const V denominator = Add(Set1(1.0f), Exp(Mul(gate, slope)));
+  return Mul(Div(gate, denominator), up);
+}
+
+void GeluMul(const float* gate, const float* up, int32_t n, float* out) {
+  int32_t i = 0;
+  for (; i + 16 <= n; i += 16) Store(out + i, GeluMulVector(Load(gate + i), Load(up + i)));
+  const int32_t rest = n - i;
+  if (rest > 0) StoreN(out + i, GeluMulVector(LoadN(gate + i, rest), LoadN(up + i, rest)), rest);
+}
+
 void Rope(float* x, const float* cos, const float* sin, int32_t half) {
   float* y = x + half;
   int32_t i = 0;

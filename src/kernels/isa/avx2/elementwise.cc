@@ -28,7 +28,7 @@ namespace {
 namespace lockstep::kernels::avx2 {
 
 ElementwiseKernels Elementwise() {
-  return {RmsNorm, SiluMul, Rope, AddTo, Scale, MaxElement, SumExp, ExpOf};
+  return {RmsNorm, SiluMul, Rope, AddTo, Scale, MaxElement, SumExp, ExpOf, GeluMul};
 }
 
 }  // namespace lockstep::kernels::avx2
