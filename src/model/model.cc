@@ -30,13 +30,14 @@ Result<std::unique_ptr<Model>> LoadModel(std::shared_ptr<const Checkpoint> check
   for (const std::string& name : names) {
     wanted += (wanted.empty() ? "" : ", ") + name;
     for (const Architecture& architecture : Architectures()) {
-      if (name == (gguf ? architecture.gguf : architecture.hf)) {
+      if (!name.empty() && name == (gguf ? architecture.gguf : architecture.hf)) {
         return architecture.load(std::move(checkpoint), options);
       }
     }
   }
   for (const Architecture& architecture : Architectures()) {
-    known += (known.empty() ? "" : ", ") + std::string(gguf ? architecture.gguf : architecture.hf);
+    const std::string name(gguf ? architecture.gguf : architecture.hf);
+    if (!name.empty()) known += (known.empty() ? "" : ", ") + name;
   }
   return Unimplemented(checkpoint->path() + ": architecture '" + wanted +
                            "' is not supported; supported are " + known,

@@ -37,6 +37,12 @@ struct LoadOptions {
 struct KvShape {
   int32_t kv_heads = 0;
   int32_t head_dim = 0;
+  int32_t group = 0;  // of ModelInfo::kv_groups
+};
+
+// Layers whose caches keep the same positions, so that one block table goes for all of them.
+struct KvGroup {
+  int32_t window = 0;  // a query reads the last `window` positions, its own included; 0: all
 };
 
 struct ModelInfo {
@@ -45,10 +51,11 @@ struct ModelInfo {
   int32_t d_model = 0;
   int32_t max_context = 0;
   std::vector<KvShape>
-      kv_layers;              // layers that keep keys and values, in the order of Forward's `kv`
-  int64_t weight_bytes = 0;   // packed
-  int64_t multiply_adds = 0;  // of one token's products with weights, the head's included
-  uint64_t weights_hash = 0;  // over the checkpoint's tensors
+      kv_layers;  // layers that keep keys and values, in the order of Forward's `kv`
+  std::vector<KvGroup> kv_groups = {{}};  // each has a layer at least
+  int64_t weight_bytes = 0;               // packed
+  int64_t multiply_adds = 0;      // of one token's products with weights, the head's included
+  uint64_t weights_hash = 0;      // over the checkpoint's tensors
   bool integer_products = false;  // some product is of the int8-dot class
 };
 

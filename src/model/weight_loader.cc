@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "base/log.h"
@@ -95,7 +96,8 @@ Result<kernels::PackedMatrix> WeightLoader::Pack(const std::string& key,
 
 Result<Linear> WeightLoader::LoadLinear(const std::string& name, int32_t n, int32_t k,
                                         const LinearOptions& options) {
-  LOCKSTEP_ASSIGN_OR_RETURN(StoredMatrix stored, storage_->Find(*checkpoint_, name, n, k));
+  LOCKSTEP_ASSIGN_OR_RETURN(StoredMatrix stored,
+                            storage_->Find(*checkpoint_, name, n, k, options.stack));
   stored.source.rows = options.rows;
   if (options_.compute_class == ComputeClass::kInt8 && !stored.source.format->integer()) {
     return FailedPrecondition(
@@ -126,6 +128,25 @@ Result<Linear> WeightLoader::LoadLinear(const std::string& name, int32_t n, int3
   return linear;
 }
 
+Result<std::vector<Linear>> WeightLoader::LoadStack(const std::string& name, int32_t count,
+                                                    int32_t n, int32_t k) {
+  // All are packed as one matrix, so each has to begin with a panel.
+  if (n % kernels::kPanel != 0) {
+    return Unimplemented(fmt::format("{}: tensor {} holds matrices of {} rows; supported are "
+                                     "multiples of {}",
+                                     checkpoint_->path(), name, n, kernels::kPanel),
+                         name);
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const Linear whole, LoadLinear(name, count * n, k, {.bias = "", .rows = {}, .stack = count}));
+  std::vector<Linear> parts(count, whole);
+  for (int32_t i = 0; i < count; ++i) {
+    parts[i].matrix.n = n;
+    parts[i].matrix.data += whole.matrix.panel_bytes * (i * (n / kernels::kPanel));
+  }
+  return parts;
+}
+
 Result<std::vector<float>> WeightLoader::LoadVector(const std::string& name, int32_t n) {
   LOCKSTEP_ASSIGN_OR_RETURN(const StoredMatrix stored, FindVector(*checkpoint_, name, n));
   Use(*stored.tensors.front());
@@ -137,9 +158,15 @@ Result<std::vector<float>> WeightLoader::LoadVector(const std::string& name, int
 Result<Embedding> WeightLoader::LoadEmbedding(const std::string& name, int32_t vocab_size,
                                               int32_t d_model) {
   LOCKSTEP_ASSIGN_OR_RETURN(const StoredMatrix stored,
-                            storage_->Find(*checkpoint_, name, vocab_size, d_model));
+                            storage_->Find(*checkpoint_, name, vocab_size, d_model, 0));
   for (const TensorView* tensor : stored.tensors) Use(*tensor);
   return Embedding(checkpoint_, stored.source);
+}
+
+bool WeightLoader::IsIgnored(const std::string& name) const {
+  return ignored_.contains(name) ||
+         std::any_of(ignored_prefixes_.begin(), ignored_prefixes_.end(),
+                     [&](const std::string& prefix) { return name.starts_with(prefix); });
 }
 
 Status WeightLoader::Finish() {
@@ -149,7 +176,7 @@ Status WeightLoader::Finish() {
     if (writer_ != nullptr) writer_->AddTensorHash(used.tensor->name, *used.hash);
   }
   for (const TensorView& tensor : checkpoint_->tensors()) {
-    if (!used_index_.contains(&tensor) && !ignored_.contains(tensor.name)) {
+    if (!used_index_.contains(&tensor) && !IsIgnored(tensor.name)) {
       return Unimplemented(fmt::format("{}: tensor {} has no place in this architecture",
                                        checkpoint_->path(), tensor.name),
                            tensor.name);

@@ -43,14 +43,20 @@ class WeightLoader {
     std::string bias;
     bool needs_bias = false;
     std::vector<int32_t> rows;
+    int32_t stack = 0;  // the tensor is [stack, n / stack, k]
   };
   Result<Linear> LoadLinear(const std::string& name, int32_t n, int32_t k,
                             const LinearOptions& options);
+  // The matrices [n, k] of a tensor [count, n, k].
+  Result<std::vector<Linear>> LoadStack(const std::string& name, int32_t count, int32_t n,
+                                        int32_t k);
   Result<std::vector<float>> LoadVector(const std::string& name, int32_t n);
   Result<Embedding> LoadEmbedding(const std::string& name, int32_t vocab_size, int32_t d_model);
 
   // A tensor that the model needs not load (a table it computes itself).
   void Ignore(std::string_view name) { ignored_.insert(std::string(name)); }
+  // All tensors whose names begin so: of a part of the checkpoint that is not this model's.
+  void IgnoreAll(std::string_view prefix) { ignored_prefixes_.emplace_back(prefix); }
   bool Has(std::string_view name) const { return checkpoint_->Find(name) != nullptr; }
 
   // Ends the loading. An error names the first tensor that nothing used.
@@ -89,7 +95,10 @@ class WeightLoader {
   std::shared_ptr<Arena> memory_ = std::make_shared<Arena>();
   std::shared_ptr<const PackedCache> cache_;   // null: none was found
   std::unique_ptr<PackedCacheWriter> writer_;  // null: none is to be written
+  bool IsIgnored(const std::string& name) const;
+
   std::unordered_set<std::string> ignored_;
+  std::vector<std::string> ignored_prefixes_;
   std::vector<Used> used_;  // in the order of first use
   std::unordered_map<const TensorView*, size_t> used_index_;
   int64_t packed_bytes_ = 0;

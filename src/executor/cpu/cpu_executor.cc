@@ -79,8 +79,11 @@ Status CpuExecutor::Prepare() {
   info_.fingerprint =
       fmt::format("{}-{:016x}-{}-kv{}", model.architecture, model.weights_hash,
                   model.integer_products ? "int8" : "f32", KvSchemeName(options_.kv));
-  info_.cache_groups = {{CacheKind::kPaged, kernels::kBlockTokens,
-                         KvBlockBytesOfModel(model, options_.kv), KvSchemeName(options_.kv)}};
+  for (int32_t group = 0; group < static_cast<int32_t>(model.kv_groups.size()); ++group) {
+    info_.cache_groups.push_back({CacheKind::kPaged, kernels::kBlockTokens,
+                                  KvBlockBytesOfGroup(model, group, options_.kv),
+                                  KvSchemeName(options_.kv)});
+  }
 
   LOCKSTEP_RETURN_IF_ERROR(
       model_->Prepare({options_.max_step_tokens, options_.max_step_rows}, &compute_));
@@ -95,8 +98,8 @@ Status CpuExecutor::Prepare() {
 }
 
 Status CpuExecutor::AllocateCache(const std::vector<int32_t>& blocks) {
-  LOCKSTEP_CHECK(blocks.size() == 1);
-  LOCKSTEP_ASSIGN_OR_RETURN(kv_, KvStore::Allocate(model_->info(), options_.kv, blocks[0]));
+  LOCKSTEP_CHECK(blocks.size() == info_.cache_groups.size());
+  LOCKSTEP_ASSIGN_OR_RETURN(kv_, KvStore::Allocate(model_->info(), options_.kv, blocks));
   return OkStatus();
 }
 

@@ -48,20 +48,22 @@ Status CheckKvScheme(const ModelInfo& info, const KvScheme& scheme) {
   return OkStatus();
 }
 
-int64_t KvBlockBytesOfModel(const ModelInfo& info, const KvScheme& scheme) {
+int64_t KvBlockBytesOfGroup(const ModelInfo& info, int32_t group, const KvScheme& scheme) {
   int64_t bytes = 0;
   for (const KvShape& shape : info.kv_layers) {
+    if (shape.group != group) continue;
     bytes += kernels::KvBlockBytes(shape.kv_heads, shape.head_dim, scheme);
   }
   return bytes;
 }
 
-Result<KvStore> KvStore::Allocate(const ModelInfo& info, const KvScheme& scheme, int32_t blocks) {
+Result<KvStore> KvStore::Allocate(const ModelInfo& info, const KvScheme& scheme,
+                                  std::span<const int32_t> blocks) {
   KvStore store;
   for (const KvShape& shape : info.kv_layers) {
     const int64_t block = kernels::KvBlockBytes(shape.kv_heads, shape.head_dim, scheme);
-    LOCKSTEP_ASSIGN_OR_RETURN(Buffer slab,
-                              Buffer::Allocate(size_t(block) * blocks, "the KV cache"));
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        Buffer slab, Buffer::Allocate(size_t(block) * blocks[shape.group], "the KV cache"));
     store.layers_.push_back({slab.data(), block, shape.kv_heads, shape.head_dim, scheme});
     store.slabs_.push_back(std::move(slab));
   }

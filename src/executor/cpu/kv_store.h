@@ -22,14 +22,14 @@ std::string KvSchemeName(const kernels::KvScheme& scheme);
 // An error, which names the layer, when one cannot be kept in `scheme`.
 Status CheckKvScheme(const ModelInfo& info, const kernels::KvScheme& scheme);
 
-// Bytes of one block over all layers.
-int64_t KvBlockBytesOfModel(const ModelInfo& info, const kernels::KvScheme& scheme);
+// Bytes of one block over all layers of a group.
+int64_t KvBlockBytesOfGroup(const ModelInfo& info, int32_t group, const kernels::KvScheme& scheme);
 
 class KvStore {
  public:
-  // REQUIRES: CheckKvScheme.
+  // blocks[g] blocks for each layer of group g. REQUIRES: CheckKvScheme.
   static Result<KvStore> Allocate(const ModelInfo& info, const kernels::KvScheme& scheme,
-                                  int32_t blocks);
+                                  std::span<const int32_t> blocks);
   std::span<const kernels::KvLayer> layers() const { return layers_; }
 
  private:

@@ -10,7 +10,7 @@
 namespace lockstep {
 
 struct Architecture {
-  std::string_view gguf;  // general.architecture
+  std::string_view gguf;  // general.architecture; empty: another line has it
   std::string_view hf;    // the entry of "architectures" in config.json
   Result<std::unique_ptr<Model>> (*load)(std::shared_ptr<const Checkpoint> checkpoint,
                                          const LoadOptions& options);

@@ -14,7 +14,13 @@ constexpr int32_t kTokensWorthSharing = 8;
 constexpr int32_t kTileTokens = 32;     // tokens of a prompt chunk in one item
 constexpr int32_t kItemsPerThread = 8;  // enough to balance unequal items
 
-int32_t SplitsAt(int32_t position) { return position / kSplit + 1; }
+bool Has(const RmsNorm* norm) { return norm != nullptr && !norm->empty(); }
+
+// The most splits that one query sees.
+int32_t MostSplits(const AttentionShape& shape, int32_t max_context) {
+  const int32_t all = (max_context - 1) / kSplit + 1;
+  return shape.window == 0 ? all : std::min(all, (shape.window - 1 + kSplit - 1) / kSplit + 1);
+}
 
 void RotateAndAppend(const Batch& batch, const AttentionShape& shape, const RopeTable& rope,
                      const kernels::KvLayer& layer, int32_t group, const Projections& p,
@@ -29,10 +35,12 @@ void RotateAndAppend(const Batch& batch, const AttentionShape& shape, const Rope
       const BlockId* table = batch.rows[r].block_tables[group].data();
       float* q = p.q + t * p.q_stride;
       for (int32_t h = 0; h < shape.heads; ++h) {
+        if (Has(p.q_norm)) p.q_norm->ApplyToHead(elementwise, q + h * shape.head_dim);
         elementwise.rope(q + h * shape.head_dim, rope.cosines(t), rope.sines(t), rope.half());
       }
       for (int32_t h = 0; h < shape.kv_heads; ++h) {
         float* k = p.k + t * p.kv_stride + h * shape.head_dim;
+        if (Has(p.k_norm)) p.k_norm->ApplyToHead(elementwise, k);
         elementwise.rope(k, rope.cosines(t), rope.sines(t), rope.half());
         compute->kernels().attention.append(layer, table, batch.positions[t], h, k,
                                             p.v + t * p.kv_stride + h * shape.head_dim);
@@ -51,8 +59,8 @@ Result<AttentionPlan> AttentionPlan::Allocate(Arena* arena, const AttentionShape
   // Splits are shared out only while there are fewer tokens-and-heads than would keep all threads
   // busy.
   plan.max_shared_ = kItemsPerThread * threads + shape.kv_heads;
-  plan.shared_stride_ =
-      int64_t{SplitsAt(max_context - 1)} * shape.group() * kernels::PartialFloats(shape.head_dim);
+  plan.shared_stride_ = int64_t{MostSplits(shape, max_context)} * shape.group() *
+                        kernels::PartialFloats(shape.head_dim);
   LOCKSTEP_ASSIGN_OR_RETURN(
       plan.partials_,
       arena->Take<float>(plan.max_shared_ * plan.shared_stride_, "attention partials"));
@@ -64,6 +72,10 @@ Result<AttentionPlan> AttentionPlan::Allocate(Arena* arena, const AttentionShape
   return plan;
 }
 
+int32_t AttentionPlan::FirstSplit(int32_t position) const {
+  return shape_.window == 0 ? 0 : std::max(0, position - shape_.window + 1) / kSplit;
+}
+
 void AttentionPlan::Build(const Batch& batch, int32_t threads) {
   items_.clear();
   const int32_t wanted = kItemsPerThread * threads;
@@ -72,13 +84,15 @@ void AttentionPlan::Build(const Batch& batch, int32_t threads) {
   int32_t shared = 0;
   for (int32_t r = 0; r < static_cast<int32_t>(batch.rows.size()); ++r) {
     const BatchRow& row = batch.rows[r];
-    const int32_t splits = SplitsAt(row.begin);
+    const int32_t first_split = FirstSplit(row.begin);
+    const int32_t splits = EndSplit(row.begin) - first_split;
     if (share && row.count == 1 && splits > 1) {
       const int32_t pieces = std::min(splits, (wanted + shape_.kv_heads - 1) / shape_.kv_heads);
       const int32_t piece = (splits + pieces - 1) / pieces;
       for (int32_t h = 0; h < shape_.kv_heads; ++h, ++shared) {
         for (int32_t s = 0; s < splits; s += piece) {
-          items_.push_back({r, h, row.first, 1, s, std::min(piece, splits - s), shared});
+          items_.push_back(
+              {r, h, row.first, 1, first_split + s, std::min(piece, splits - s), shared});
         }
       }
       continue;
@@ -91,7 +105,8 @@ void AttentionPlan::Build(const Batch& batch, int32_t threads) {
   }
   const auto cost = [&](const AttentionItem& item) {
     if (item.split >= 0) return int64_t{item.splits} * kSplit;
-    return int64_t{batch.positions[item.token] + 1} * item.tokens;
+    const int32_t seen = batch.positions[item.token] + 1;
+    return int64_t{shape_.window == 0 ? seen : std::min(seen, shape_.window)} * item.tokens;
   };
   std::sort(items_.begin(), items_.end(),
             [&](const AttentionItem& a, const AttentionItem& b) { return cost(a) > cost(b); });
@@ -115,6 +130,8 @@ void Attend(const Batch& batch, const AttentionPlan& plan, const RopeTable& rope
     query.first_position = batch.positions[item.token];
     query.kv_head = item.kv_head;
     query.scale = shape.scale;
+    query.window = shape.window;
+    query.soft_cap = shape.soft_cap;
     float* head_out = out + item.token * out_stride + first_head * shape.head_dim;
     if (item.split < 0) {
       attention.attend(layer, table, query, head_out, out_stride, compute->scratch(worker));
@@ -123,11 +140,13 @@ void Attend(const Batch& batch, const AttentionPlan& plan, const RopeTable& rope
     // Partials lie [split][head]; whoever finishes the last one folds them, always in split order.
     const int64_t partial = kernels::PartialFloats(shape.head_dim);
     float* partials = plan.partials(item.shared);
+    const int32_t first_split = plan.FirstSplit(query.first_position);
     for (int32_t s = item.split; s < item.split + item.splits; ++s) {
-      attention.attend_split(layer, table, query, s, partials + s * shape.group() * partial,
+      attention.attend_split(layer, table, query, s,
+                             partials + (s - first_split) * shape.group() * partial,
                              compute->scratch(worker));
     }
-    const int32_t splits = SplitsAt(query.first_position);
+    const int32_t splits = plan.EndSplit(query.first_position) - first_split;
     std::atomic<int32_t>& finished = plan.finished(item.shared);
     if (finished.fetch_add(item.splits, std::memory_order_acq_rel) + item.splits != splits) return;
     finished.store(0, std::memory_order_relaxed);

@@ -10,8 +10,10 @@
 #include <vector>
 
 #include "base/status.h"
+#include "kernels/attention.h"
 #include "model/batch.h"
 #include "model/compute.h"
+#include "model/layers/norm.h"
 #include "model/layers/rope.h"
 
 namespace lockstep {
@@ -21,6 +23,8 @@ struct AttentionShape {
   int32_t kv_heads = 0;  // divides heads
   int32_t head_dim = 0;
   float scale = 0.0f;
+  int32_t window = 0;     // a query sees the last `window` positions, its own included; 0: all
+  float soft_cap = 0.0f;  // of scores (kernels/attention.h); 0: none
 
   int32_t group() const { return heads / kv_heads; }
 };
@@ -48,7 +52,12 @@ class AttentionPlan {
   const AttentionShape& shape() const { return shape_; }
   const std::vector<AttentionItem>& items() const { return items_; }
 
-  // Partial results of shared token-and-head `shared`: [splits][group][PartialFloats].
+  // The splits that a query at `position` sees something of.
+  int32_t FirstSplit(int32_t position) const;
+  int32_t EndSplit(int32_t position) const { return position / kernels::kSplit + 1; }
+
+  // Partial results of shared token-and-head `shared`: [splits][group][PartialFloats],
+  // from the first split that its query sees.
   float* partials(int32_t shared) const { return partials_ + shared * shared_stride_; }
   std::atomic<int32_t>& finished(int32_t shared) const { return finished_[shared]; }
 
@@ -69,9 +78,11 @@ struct Projections {
   float* v = nullptr;
   int64_t q_stride = 0;
   int64_t kv_stride = 0;
+  const RmsNorm* q_norm = nullptr;  // of every head before rotation; null or empty: none
+  const RmsNorm* k_norm = nullptr;
 };
 
-// Rotates q and k in place, appends k and v to the cache, and writes attention's output
+// Norms and rotates q and k in place, appends k and v to the cache, and writes attention's output
 // [T, heads * head_dim] to `out`. The cache group is batch.rows[r].block_tables[group].
 void Attend(const Batch& batch, const AttentionPlan& plan, const RopeTable& rope,
             const kernels::KvLayer& layer, int32_t group, const Projections& projections,

@@ -13,8 +13,11 @@ void Embedding::Lookup(std::span<const TokenId> tokens, Compute* compute, float*
                        int64_t stride) const {
   ForRows(compute, static_cast<int32_t>(tokens.size()), kTokensWorthSharing,
           [&](int32_t first, int32_t last) {
-            for (int32_t i = first; i < last; ++i)
-              quant::ExpandRow(table_, tokens[i], out + i * stride);
+            for (int32_t i = first; i < last; ++i) {
+              float* row = out + i * stride;
+              quant::ExpandRow(table_, tokens[i], row);
+              if (factor_ != 1.0f) compute->kernels().elementwise.scale(factor_, table_.k, row);
+            }
           });
 }
 

@@ -35,6 +35,8 @@ struct Tiling {
   }
 };
 
+}  // namespace
+
 void MultiplyRange(const Activations& x, const Linear& linear, const kernels::GemmRange& range,
                    bool add, float* out, int64_t out_stride, Compute* compute, int32_t worker) {
   const kernels::GemmEpilogue epilogue{linear.bias.empty() ? nullptr : linear.bias.data(), add};
@@ -47,8 +49,6 @@ void MultiplyRange(const Activations& x, const Linear& linear, const kernels::Ge
                     compute->scratch(worker));
   }
 }
-
-}  // namespace
 
 void Multiply(const Activations& x, int32_t rows, std::span<const Product> products,
               Compute* compute) {
@@ -73,23 +73,31 @@ void Multiply(const Activations& x, int32_t rows, std::span<const Product> produ
   });
 }
 
-void MultiplyGated(const Activations& x, int32_t rows, const Linear& gate, const Linear& up,
-                   float* out, float* up_out, Compute* compute) {
-  const int32_t panels = gate.matrix.panels();
+void MultiplyGatedRange(const Activations& x, const Linear& gate, const Linear& up, Gate activation,
+                        const kernels::GemmRange& range, float* out, float* up_out,
+                        Compute* compute, int32_t worker) {
+  const kernels::ElementwiseKernels& elementwise = compute->kernels().elementwise;
+  const auto gate_mul = activation == Gate::kGeluTanh ? elementwise.gelu_mul : elementwise.silu_mul;
   const int64_t stride = PaddedOutputs(gate.matrix.n);
+  MultiplyRange(x, gate, range, false, out, stride, compute, worker);
+  MultiplyRange(x, up, range, false, up_out, stride, compute, worker);
+  const int64_t first = int64_t{range.panel_begin} * kernels::kPanel;
+  const int32_t width = (range.panel_end - range.panel_begin) * kernels::kPanel;
+  for (int32_t t = range.row_begin; t < range.row_end; ++t) {
+    float* row = out + t * stride + first;
+    gate_mul(row, up_out + t * stride + first, width, row);
+  }
+}
+
+void MultiplyGated(const Activations& x, int32_t rows, const Linear& gate, const Linear& up,
+                   Gate activation, float* out, float* up_out, Compute* compute) {
+  const int32_t panels = gate.matrix.panels();
   const Tiling tiling(rows, panels, compute->threads());
   compute->pool().ParallelFor(
       tiling.PanelItems(panels) * tiling.row_tiles, [&](int32_t item, int32_t worker) {
         const kernels::GemmRange range =
             tiling.Range(item % tiling.row_tiles, item / tiling.row_tiles, rows, panels);
-        MultiplyRange(x, gate, range, false, out, stride, compute, worker);
-        MultiplyRange(x, up, range, false, up_out, stride, compute, worker);
-        const int64_t first = int64_t{range.panel_begin} * kernels::kPanel;
-        const int32_t width = (range.panel_end - range.panel_begin) * kernels::kPanel;
-        for (int32_t t = range.row_begin; t < range.row_end; ++t) {
-          float* row = out + t * stride + first;
-          compute->kernels().elementwise.silu_mul(row, up_out + t * stride + first, width, row);
-        }
+        MultiplyGatedRange(x, gate, up, activation, range, out, up_out, compute, worker);
       });
 }
 

@@ -38,9 +38,20 @@ struct Product {
 void Multiply(const Activations& x, int32_t rows, std::span<const Product> products,
               Compute* compute);
 
-// out = silu(x gate^T) * (x up^T), [rows, n] with row stride PaddedOutputs(n); `up_out` is room of
-// the same size for the second product. REQUIRES: gate and up have the same shape.
+// What a gate's product passes through before it multiplies the other.
+enum class Gate { kSilu, kGeluTanh };
+
+// out = activation(x gate^T) * (x up^T), [rows, n] with row stride PaddedOutputs(n); `up_out` is
+// room of the same size for the second product. REQUIRES: gate and up have the same shape.
 void MultiplyGated(const Activations& x, int32_t rows, const Linear& gate, const Linear& up,
-                   float* out, float* up_out, Compute* compute);
+                   Gate activation, float* out, float* up_out, Compute* compute);
+
+// The share `range` of one product, and of a gated one, for layers that cut their work themselves;
+// rows are those of x and of the outputs alike. From within ParallelFor.
+void MultiplyRange(const Activations& x, const Linear& linear, const kernels::GemmRange& range,
+                   bool add, float* out, int64_t out_stride, Compute* compute, int32_t worker);
+void MultiplyGatedRange(const Activations& x, const Linear& gate, const Linear& up, Gate activation,
+                        const kernels::GemmRange& range, float* out, float* up_out,
+                        Compute* compute, int32_t worker);
 
 }  // namespace lockstep

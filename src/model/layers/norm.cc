@@ -32,4 +32,16 @@ void RmsNorm::Gather(const float* x, int64_t x_stride, std::span<const int32_t> 
       out);
 }
 
+void RmsNorm::AddNormed(float* y, int64_t stride, int32_t rows, Compute* compute, float* x) const {
+  const auto& elementwise = compute->kernels().elementwise;
+  const int32_t n = static_cast<int32_t>(weight_.size());
+  ForRows(compute, rows, kRowsWorthSharing, [&](int32_t first, int32_t last) {
+    for (int32_t i = first; i < last; ++i) {
+      float* row = y + i * stride;
+      elementwise.rms_norm(row, weight_.data(), eps_, n, row);
+      elementwise.add(row, n, x + i * stride);
+    }
+  });
+}
+
 }  // namespace lockstep

@@ -8,8 +8,8 @@ namespace {
 class PlainStorage : public MatrixStorage {
  public:
   Result<StoredMatrix> Find(const Checkpoint& checkpoint, const std::string& name, int32_t n,
-                            int32_t k) const override {
-    return FindPlainMatrix(checkpoint, name, n, k);
+                            int32_t k, int32_t stack) const override {
+    return FindPlainMatrix(checkpoint, name, n, k, stack);
   }
 };
 
@@ -63,8 +63,13 @@ Result<StoredMatrix> FindVector(const Checkpoint& checkpoint, const std::string&
 }
 
 Result<StoredMatrix> FindPlainMatrix(const Checkpoint& checkpoint, const std::string& name,
-                                     int32_t n, int32_t k) {
-  return FindTensor(checkpoint, name, {n, k}, n, k);
+                                     int32_t n, int32_t k, int32_t stack) {
+  return FindTensor(checkpoint, name, StoredShape(n, k, stack), n, k);
+}
+
+std::vector<int64_t> StoredShape(int64_t n, int64_t width, int32_t stack) {
+  if (stack == 0) return {n, width};
+  return {stack, n / stack, width};
 }
 
 }  // namespace lockstep

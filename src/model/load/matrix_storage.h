@@ -27,9 +27,10 @@ class MatrixStorage {
   virtual ~MatrixStorage() = default;
   // The matrix [n, k] called `name` ("lm_head.weight"). Errors name the file and the tensor or
   // key: kNotFound, kDataLoss (another shape than expected, parts that do not fit each other),
-  // kUnimplemented (a type that cannot be computed with).
+  // kUnimplemented (a type that cannot be computed with). With `stack`, it is kept as [stack,
+  // n / stack, k], matrices of one shape one after the other.
   virtual Result<StoredMatrix> Find(const Checkpoint& checkpoint, const std::string& name,
-                                    int32_t n, int32_t k) const = 0;
+                                    int32_t n, int32_t k, int32_t stack) const = 0;
 };
 
 // How `checkpoint` keeps its matrices. kUnimplemented when its configuration says that it is
@@ -41,7 +42,11 @@ Result<StoredMatrix> FindVector(const Checkpoint& checkpoint, const std::string&
 
 // For the implementations: a matrix kept as one tensor.
 Result<StoredMatrix> FindPlainMatrix(const Checkpoint& checkpoint, const std::string& name,
-                                     int32_t n, int32_t k);
+                                     int32_t n, int32_t k, int32_t stack);
+
+// The shape of what is kept for `n` rows of `width` elements: [n, width], or with a stack
+// [stack, n / stack, width].
+std::vector<int64_t> StoredShape(int64_t n, int64_t width, int32_t stack);
 
 // The ways, each null when `checkpoint` is not kept in it.
 Result<std::unique_ptr<MatrixStorage>> MakeMlxAffineStorage(const Checkpoint& checkpoint);

@@ -49,7 +49,7 @@ class MatrixStorageTest : public testing::Test {
     const auto checkpoint = Open(config, tensors);
     LOCKSTEP_ASSIGN_OR_RETURN(const auto storage, StorageOf(*checkpoint));
     LOCKSTEP_ASSIGN_OR_RETURN(const StoredMatrix found,
-                              storage->Find(*checkpoint, "m.a.weight", 8, 128));
+                              storage->Find(*checkpoint, "m.a.weight", 8, 128, 0));
     EXPECT_EQ(found.source.n, 8);
     EXPECT_EQ(found.source.k, 128);
     for (size_t p = 0; p < found.tensors.size(); ++p) {

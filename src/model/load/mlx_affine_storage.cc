@@ -59,7 +59,7 @@ class MlxAffineStorage : public MatrixStorage {
       : key_(std::move(key)), modules_(std::move(modules)) {}
 
   Result<StoredMatrix> Find(const Checkpoint& checkpoint, const std::string& name, int32_t n,
-                            int32_t k) const override;
+                            int32_t k, int32_t stack) const override;
 
  private:
   std::string key_;  // of the object in config.json
@@ -67,7 +67,7 @@ class MlxAffineStorage : public MatrixStorage {
 };
 
 Result<StoredMatrix> MlxAffineStorage::Find(const Checkpoint& checkpoint, const std::string& name,
-                                            int32_t n, int32_t k) const {
+                                            int32_t n, int32_t k, int32_t stack) const {
   const std::string module = name.substr(0, name.rfind('.'));
   const std::string scales_name = module + ".scales";
   const std::string biases_name = module + ".biases";
@@ -81,7 +81,7 @@ Result<StoredMatrix> MlxAffineStorage::Find(const Checkpoint& checkpoint, const 
                     scales_name, scales == nullptr ? "missing" : "there"),
         scales_name);
   }
-  if (scales == nullptr) return FindPlainMatrix(checkpoint, name, n, k);
+  if (scales == nullptr) return FindPlainMatrix(checkpoint, name, n, k, stack);
 
   LOCKSTEP_ASSIGN_OR_RETURN(const TensorView* codes, checkpoint.Get(name));
   const auto wrong = [&](const TensorView& tensor, std::string_view what) {
@@ -93,11 +93,13 @@ Result<StoredMatrix> MlxAffineStorage::Find(const Checkpoint& checkpoint, const 
   if (listed != modules_.end()) {
     scheme = listed->second;
   } else {
-    if (codes->shape.size() != 2 || scales->shape.size() != 2 || scales->shape[1] < 1) {
-      return wrong(scales->shape.size() == 2 ? *codes : *scales, "expected a matrix");
+    const size_t rank = stack == 0 ? 2 : 3;
+    if (codes->shape.size() != rank || scales->shape.size() != rank || scales->shape.back() < 1) {
+      return wrong(scales->shape.size() == rank ? *codes : *scales,
+                   stack == 0 ? "expected a matrix" : "expected a stack of matrices");
     }
-    scheme = {static_cast<uint32_t>(codes->shape[1] * 32 / k),
-              static_cast<uint32_t>(k / scales->shape[1])};
+    scheme = {static_cast<uint32_t>(codes->shape.back() * 32 / k),
+              static_cast<uint32_t>(k / scales->shape.back())};
     if (!Exists(scheme.bits, scheme.group)) {
       return wrong(*codes, fmt::format("with scales {} that is {} bits in groups of {}, which "
                                        "cannot be computed with",
@@ -106,8 +108,8 @@ Result<StoredMatrix> MlxAffineStorage::Find(const Checkpoint& checkpoint, const 
   }
   const auto expected =
       fmt::format("expected {} bits in groups of {} for [{}, {}]", scheme.bits, scheme.group, n, k);
-  const std::vector<int64_t> of_codes = {n, int64_t{k} * scheme.bits / 32};
-  const std::vector<int64_t> of_constants = {n, k / int64_t{scheme.group}};
+  const std::vector<int64_t> of_codes = StoredShape(n, int64_t{k} * scheme.bits / 32, stack);
+  const std::vector<int64_t> of_constants = StoredShape(n, k / int64_t{scheme.group}, stack);
   if (k % scheme.group != 0 || codes->dtype != DType::kU32 || codes->shape != of_codes) {
     return wrong(*codes, expected);
   }

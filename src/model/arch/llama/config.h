@@ -3,27 +3,17 @@
 // forward pass cannot honour is an error naming file and key.
 #pragma once
 
-#include <cstdint>
-
 #include "base/status.h"
+#include "model/layers/decoder_dims.h"
 #include "model/layers/rope.h"
 #include "weights/checkpoint.h"
 
 namespace lockstep::llama {
 
 struct Config {
-  int32_t vocab_size = 0;
-  int32_t d_model = 0;
-  int32_t layers = 0;
-  int32_t heads = 0;
-  int32_t kv_heads = 0;
-  int32_t head_dim = 0;
-  int32_t d_ff = 0;
-  int32_t max_context = 0;
-  float rms_eps = 0.0f;
+  DecoderDims dims;
   bool attention_bias = false;  // declared; in GGUF the tensors alone say so
   bool mlp_bias = false;
-  bool tied_head = false;  // declared; in GGUF the tensors alone say so
   RopeFrequencies rope{10000.0, 2};
 };
 

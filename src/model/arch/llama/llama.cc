@@ -1,107 +1,73 @@
 #include "model/arch/llama/llama.h"
 
-#include <algorithm>
 #include <cmath>
+
+#include "model/load/decoder_loader.h"
 
 namespace lockstep::llama {
 
 void LlamaModel::Forward(const Batch& batch, std::span<const kernels::KvLayer> kv,
                          Compute* compute) {
   const int32_t tokens = batch.size();
-  const int64_t x_stride = PaddedOutputs(config_.d_model);
-  const int64_t q_stride = PaddedOutputs(config_.heads * config_.head_dim);
-  const int64_t kv_stride = PaddedOutputs(config_.kv_heads * config_.head_dim);
-  rope_.Fill(config_.rope, batch.positions, compute);
+  rope_.Fill(frequencies_, batch.positions, compute);
   plan_.Build(batch, compute->threads());
-  weights_.embedding.Lookup(batch.tokens, compute, x_, x_stride);
+  ends_.embedding.Lookup(batch.tokens, compute, b_.x, b_.x_stride);
 
-  for (size_t l = 0; l < weights_.layers.size(); ++l) {
-    const Layer& layer = weights_.layers[l];
-    layer.attention_norm.Apply(x_, x_stride, tokens, compute, &normed_);
-    const Product qkv[] = {
-        {&layer.q, q_, q_stride}, {&layer.k, k_, kv_stride}, {&layer.v, v_, kv_stride}};
-    Multiply(normed_, tokens, qkv, compute);
-    Attend(batch, plan_, rope_, kv[l], 0, {q_, k_, v_, q_stride, kv_stride}, attended_.f32,
-           attended_.stride, compute);
-    attended_.Quantize(tokens, compute);
-    const Product out[] = {{&layer.out, x_, x_stride, true}};
-    Multiply(attended_, tokens, out, compute);
+  for (size_t l = 0; l < layers_.size(); ++l) {
+    const Layer& layer = layers_[l];
+    layer.attention_norm.Apply(b_.x, b_.x_stride, tokens, compute, &b_.normed);
+    layer.attention.Run({&batch, &plan_, &rope_, &kv[l]}, &b_, compute);
+    const Product out[] = {{&layer.attention.out, b_.x, b_.x_stride, true}};
+    Multiply(b_.attended, tokens, out, compute);
 
-    layer.ffn_norm.Apply(x_, x_stride, tokens, compute, &normed_);
-    MultiplyGated(normed_, tokens, layer.gate, layer.up, gated_.f32, up_, compute);
-    gated_.Quantize(tokens, compute);
-    const Product down[] = {{&layer.down, x_, x_stride, true}};
-    Multiply(gated_, tokens, down, compute);
+    layer.ffn_norm.Apply(b_.x, b_.x_stride, tokens, compute, &b_.normed);
+    layer.ffn.Run(tokens, &b_, compute);
+    const Product down[] = {{&layer.ffn.down, b_.x, b_.x_stride, true}};
+    Multiply(b_.gated, tokens, down, compute);
   }
 }
 
-void LlamaModel::Logits(const Batch& batch, int32_t begin, int32_t count, Compute* compute,
-                        float* logits, int64_t stride) {
-  const std::span<const int32_t> tokens = std::span(batch.logit_tokens).subspan(begin, count);
-  weights_.final_norm.Gather(x_, PaddedOutputs(config_.d_model), tokens, compute, &normed_);
-  const Product head[] = {{&weights_.head, logits, stride}};
-  Multiply(normed_, count, head, compute);
+Status LlamaModel::Prepare(const BatchLimits& limits, Compute* compute) {
+  const AttentionShape shape = AttentionOf(static_cast<float>(1.0 / std::sqrt(dims_.head_dim)));
+  DecoderNeeds needs;
+  needs.AddReaderOfNormed(ends_.head);
+  for (const Layer& layer : layers_) {
+    needs.Add(layer.attention, shape);
+    needs.Add(layer.ffn);
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      b_, DecoderBuffers::Allocate(&arena_, limits.max_tokens, dims_, needs, false));
+  LOCKSTEP_ASSIGN_OR_RETURN(rope_,
+                            RopeTable::Allocate(&arena_, limits.max_tokens, dims_.head_dim / 2));
+  LOCKSTEP_ASSIGN_OR_RETURN(plan_, AttentionPlan::Allocate(&arena_, shape, limits,
+                                                           dims_.max_context, compute->threads()));
+  return compute->ReserveScratch(needs.scratch);
 }
 
 Result<std::unique_ptr<Model>> LlamaModel::Load(std::shared_ptr<const Checkpoint> checkpoint,
                                                 const LoadOptions& options) {
-  LOCKSTEP_ASSIGN_OR_RETURN(Config config, ReadConfig(*checkpoint));
-  LOCKSTEP_ASSIGN_OR_RETURN(WeightLoader loader, WeightLoader::Create(checkpoint, options));
-  LOCKSTEP_ASSIGN_OR_RETURN(Weights weights, LoadWeights(config, *checkpoint, &loader));
-  std::unique_ptr<LlamaModel> model(new LlamaModel(std::move(config), std::move(weights)));
-  const Config& c = model->config_;
-  ModelInfo& info = model->info_;
-  info.architecture = "llama";
-  info.vocab_size = c.vocab_size;
-  info.d_model = c.d_model;
-  info.max_context = c.max_context;
-  info.kv_layers.assign(c.layers, KvShape{c.kv_heads, c.head_dim});
-  info.weight_bytes = loader.packed_bytes();
-  info.multiply_adds = loader.multiply_adds();
-  info.weights_hash = loader.hash();
-  info.integer_products = loader.integer_products();
-  return std::unique_ptr<Model>(std::move(model));
-}
-
-Status LlamaModel::Prepare(const BatchLimits& limits, Compute* compute) {
-  const Config& c = config_;
-  const int32_t rows = limits.max_tokens;
-  const auto integer = [&](auto... members) {
-    return std::any_of(weights_.layers.begin(), weights_.layers.end(),
-                       [&](const Layer& layer) { return ((layer.*members).integer() || ...); });
-  };
-  const bool normed_quantized =
-      integer(&Layer::q, &Layer::k, &Layer::v, &Layer::gate, &Layer::up) || weights_.head.integer();
-  const int32_t q_outputs = PaddedOutputs(c.heads * c.head_dim);
-  const int32_t kv_outputs = PaddedOutputs(c.kv_heads * c.head_dim);
+  LOCKSTEP_ASSIGN_OR_RETURN(const Config config, ReadConfig(*checkpoint));
   LOCKSTEP_ASSIGN_OR_RETURN(
-      x_, arena_.Take<float>(size_t(rows) * PaddedOutputs(c.d_model), "activations"));
-  LOCKSTEP_ASSIGN_OR_RETURN(normed_,
-                            Activations::Allocate(&arena_, rows, c.d_model, normed_quantized));
-  LOCKSTEP_ASSIGN_OR_RETURN(q_, arena_.Take<float>(size_t(rows) * q_outputs, "activations"));
-  LOCKSTEP_ASSIGN_OR_RETURN(k_, arena_.Take<float>(size_t(rows) * kv_outputs, "activations"));
-  LOCKSTEP_ASSIGN_OR_RETURN(v_, arena_.Take<float>(size_t(rows) * kv_outputs, "activations"));
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      attended_, Activations::Allocate(&arena_, rows, c.heads * c.head_dim, integer(&Layer::out)));
-  LOCKSTEP_ASSIGN_OR_RETURN(gated_,
-                            Activations::Allocate(&arena_, rows, c.d_ff, integer(&Layer::down)));
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      up_, arena_.Take<float>(size_t(rows) * PaddedOutputs(c.d_ff), "activations"));
-  LOCKSTEP_ASSIGN_OR_RETURN(rope_, RopeTable::Allocate(&arena_, rows, c.head_dim / 2));
-  const AttentionShape shape{c.heads, c.kv_heads, c.head_dim,
-                             static_cast<float>(1.0 / std::sqrt(c.head_dim))};
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      plan_, AttentionPlan::Allocate(&arena_, shape, limits, c.max_context, compute->threads()));
-
-  size_t scratch = kernels::AttentionScratchBytes(c.head_dim, shape.group());
-  scratch = std::max(scratch, kernels::GemmScratchBytes(weights_.head.matrix));
-  for (const Layer& layer : weights_.layers) {
-    for (const Linear* linear :
-         {&layer.q, &layer.k, &layer.v, &layer.out, &layer.gate, &layer.up, &layer.down}) {
-      scratch = std::max(scratch, kernels::GemmScratchBytes(linear->matrix));
-    }
+      DecoderLoader loader,
+      DecoderLoader::Create(checkpoint, options, config.dims, {.gguf_rotates_pairs = true}));
+  LOCKSTEP_ASSIGN_OR_RETURN(DecoderEnds ends, loader.LoadEnds());
+  std::vector<Layer> layers(config.dims.layers);
+  for (int32_t l = 0; l < config.dims.layers; ++l) {
+    Layer& layer = layers[l];
+    LOCKSTEP_ASSIGN_OR_RETURN(layer.attention_norm,
+                              loader.LoadNorm(l, "input_layernorm", "attn_norm"));
+    LOCKSTEP_ASSIGN_OR_RETURN(layer.attention,
+                              loader.LoadAttention(l, {.qkv_bias = config.attention_bias,
+                                                       .out_bias = config.attention_bias}));
+    LOCKSTEP_ASSIGN_OR_RETURN(layer.ffn_norm,
+                              loader.LoadNorm(l, "post_attention_layernorm", "ffn_norm"));
+    LOCKSTEP_ASSIGN_OR_RETURN(layer.ffn, loader.LoadFfn(l, Gate::kSilu, config.mlp_bias));
   }
-  return compute->ReserveScratch(scratch);
+  loader.weights().Ignore("rope_freqs.weight");  // read with the configuration
+  LOCKSTEP_ASSIGN_OR_RETURN(ModelInfo info, loader.Finish("llama"));
+  info.kv_layers.assign(layers.size(), {config.dims.kv_heads, config.dims.head_dim});
+  return std::unique_ptr<Model>(
+      new LlamaModel(std::move(info), config, std::move(ends), std::move(layers)));
 }
 
 }  // namespace lockstep::llama
