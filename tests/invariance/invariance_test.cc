@@ -86,7 +86,9 @@ TEST_P(TinyModels, EveryIsaThreadCountAndCutGivesTheSameBytes) {
 INSTANTIATE_TEST_SUITE_P(All, TinyModels,
                          testing::Values("tiny-llama-bf16", "tiny-llama-f32", "tiny-llama-f16",
                                          "tiny-llama-q8_0.gguf", "tiny-llama-q4_1.gguf",
-                                         "tiny-llama-q4_0-q6_k.gguf"));
+                                         "tiny-llama-q4_0-q6_k.gguf", "tiny-qwen2-q8_0.gguf",
+                                         "tiny-qwen3-bf16", "tiny-qwen3-q4_0.gguf",
+                                         "tiny-qwen3moe-bf16", "tiny-qwen3moe-q8_0.gguf"));
 
 class Codecs : public testing::TestWithParam<const char*> {};
 

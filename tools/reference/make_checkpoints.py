@@ -1,11 +1,13 @@
-"""Writes tests/conformance/checkpoints/: tiny random llamas as folders, as GGUF files and as mlx-lm
+"""Writes tests/conformance/checkpoints/: tiny random models as folders, as GGUF files and as mlx-lm
 converts the folders.
 
-Deterministic: the same packages (requirements.txt) give the same bytes.
+Deterministic: the same packages (requirements.txt) give the same bytes. Names as arguments: those
+alone.
 """
 
 import json
 import shutil
+import sys
 import tempfile
 from pathlib import Path
 
@@ -14,7 +16,8 @@ import numpy as np
 from safetensors.numpy import save_file
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
 
-import gguf_llama
+import families
+import gguf_model
 import tiny_models
 
 ROOT = Path(__file__).resolve().parents[2] / "tests" / "conformance"
@@ -64,11 +67,31 @@ def write_json(path, value):
     path.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n")
 
 
+def gemma3_keys(tiny, config):
+    """Replaces what Gemma 3 says in its own way."""
+    del config["hidden_act"]
+    config["hidden_activation"] = "gelu_pytorch_tanh"
+    config["query_pre_attn_scalar"] = tiny.query_scalar or tiny.head_dim
+    config["sliding_window"] = tiny.window
+    local = {"rope_type": "default", "rope_theta": 10000.0}
+    if not tiny.new_rope_keys:
+        config["sliding_window_pattern"] = tiny.pattern
+        config["rope_local_base_freq"] = local["rope_theta"]
+        return
+    full = {"rope_type": "default"} | config.pop("rope_parameters")
+    config["rope_parameters"] = {"full_attention": full, "sliding_attention": local}
+    config["layer_types"] = [
+        "full_attention" if (i + 1) % tiny.pattern == 0 else "sliding_attention"
+        for i in range(tiny.layers)
+    ]
+
+
 def config_of(tiny):
     names = {"F32": "float32", "F16": "float16", "BF16": "bfloat16"}
+    family = families.FAMILIES[tiny.family]
     config = {
-        "architectures": ["LlamaForCausalLM"],
-        "model_type": "llama",
+        "architectures": [family.hf],
+        "model_type": family.model_type,
         "hidden_size": tiny.hidden,
         "intermediate_size": tiny.ffn,
         "num_hidden_layers": tiny.layers,
@@ -86,8 +109,12 @@ def config_of(tiny):
         "eos_token_id": 1,
         "pad_token_id": 2,
     }
-    if tiny.head_dim * tiny.heads == tiny.hidden:
+    if tiny.family in ("llama", "qwen2") and tiny.head_dim * tiny.heads == tiny.hidden:
         del config["head_dim"]
+    if tiny.family != "llama":
+        del config["mlp_bias"]
+    if tiny.family == "qwen2":
+        del config["attention_bias"]
     if tiny.new_rope_keys:
         config["rope_parameters"] = {"rope_theta": tiny.rope_theta} | tiny.rope_scaling
         config["dtype"] = names[tiny.dtype]
@@ -95,6 +122,17 @@ def config_of(tiny):
         config["rope_theta"] = tiny.rope_theta
         config["rope_scaling"] = tiny.rope_scaling or None
         config["torch_dtype"] = names[tiny.dtype]
+    if tiny.family == "gemma3":
+        gemma3_keys(tiny, config)
+    if tiny.experts:
+        config |= {
+            "num_experts": tiny.experts,
+            "num_experts_per_tok": tiny.used,
+            "moe_intermediate_size": tiny.expert_ffn,
+            "norm_topk_prob": tiny.normalised,
+            "decoder_sparse_step": 1,
+            "mlp_only_layers": list(tiny.dense_layers),
+        }
     return config
 
 
@@ -230,18 +268,9 @@ def add_vocabulary(writer, vocab):
     writer.add_add_bos_token(False)
 
 
-def gguf_name(name):
-    for mine, theirs in gguf_llama.TOP_NAMES.items():
-        if theirs == name:
-            return mine
-    _, _, index, rest = name.split(".", 3)
-    module, suffix = rest.rsplit(".", 1)
-    kind = next(k for k, v in gguf_llama.LAYER_NAMES.items() if v == module)
-    return f"blk.{index}.{kind}.{suffix}"
-
-
 def write_gguf(tiny):
-    writer = gguf.GGUFWriter(OUT / f"{tiny.name}.gguf", "llama")
+    family = families.FAMILIES[tiny.family]
+    writer = gguf.GGUFWriter(OUT / f"{tiny.name}.gguf", family.gguf)
     writer.add_name(tiny.name)
     writer.add_block_count(tiny.layers)
     writer.add_context_length(MAX_POSITIONS)
@@ -255,6 +284,12 @@ def write_gguf(tiny):
         writer.add_key_length(tiny.head_dim)
         writer.add_value_length(tiny.head_dim)
     writer.add_layer_norm_rms_eps(tiny.eps)
+    if tiny.family == "gemma3":
+        writer.add_sliding_window(tiny.window)
+    if tiny.experts:
+        writer.add_expert_count(tiny.experts)
+        writer.add_expert_used_count(tiny.used)
+        writer.add_expert_feed_forward_length(tiny.expert_ffn)
     writer.add_vocab_size(tiny.vocab)
     writer.add_file_type(gguf.LlamaFileType[FILE_TYPES.get(tiny.dtype, f"MOSTLY_{tiny.dtype}")])
     writer.add_quantization_version(gguf.GGML_QUANT_VERSION)
@@ -264,12 +299,15 @@ def write_gguf(tiny):
     add_vocabulary(writer, tiny.vocab)
     if tiny.rope_scaling.get("rope_type") == "llama3":
         writer.add_tensor("rope_freqs.weight", llama3_factors(tiny))
-    for name, array in tiny_models.weights(tiny).items():
-        if "q_proj" in name:
-            array = gguf_llama.permute_rows(array, tiny.heads)
-        elif "k_proj" in name:
-            array = gguf_llama.permute_rows(array, tiny.kv_heads)
-        mine = gguf_name(name)
+    single, stacks = families.stack_experts(tiny_models.weights(tiny))
+    for name, array in (single | stacks).items():
+        if family.gguf_pairs and "q_proj" in name:
+            array = gguf_model.permute_rows(array, tiny.heads)
+        elif family.gguf_pairs and "k_proj" in name:
+            array = gguf_model.permute_rows(array, tiny.kv_heads)
+        elif "norm" in name:
+            array = array + np.float32(family.norm_offset)
+        mine = name if name in stacks else families.gguf_name(tiny.family, name)
         if array.ndim == 1:
             writer.add_tensor(mine, array)
             continue
@@ -290,11 +328,12 @@ def write_gguf(tiny):
 
 def main():
     OUT.mkdir(parents=True, exist_ok=True)
-    for tiny in tiny_models.FOLDERS:
+    wanted = lambda models: [m for m in models if not sys.argv[1:] or m.name in sys.argv[1:]]
+    for tiny in wanted(tiny_models.FOLDERS):
         write_folder(tiny)
-    for tiny in tiny_models.GGUFS:
+    for tiny in wanted(tiny_models.GGUFS):
         write_gguf(tiny)
-    for tiny in tiny_models.MLX:
+    for tiny in wanted(tiny_models.MLX):
         write_mlx(tiny)
     print("wrote", OUT)
 

@@ -16,7 +16,6 @@ import paths
 import tiny_models
 import witnesses
 
-LENGTHS = (96, 24, 8)
 TOP, RANDOM = 32, 8
 UNIT = 1e-5
 AGREE = 2e-4
@@ -24,7 +23,7 @@ AGREE = 2e-4
 
 def golden(tiny, runs, packages):
     sequences = []
-    for number, length in enumerate(LENGTHS):
+    for number, length in enumerate(tiny.lengths):
         random = tiny_models.rng(tiny.name, f"tokens {number}")
         ids = random.integers(3, tiny.vocab, length).tolist()
         results = {name: run(ids) for name, run in runs.items()}
@@ -69,7 +68,8 @@ def main():
     for tiny in wanted(tiny_models.MLX):
         folder = paths.CHECKPOINTS / tiny.name
         mlx_lm, tensors = witnesses.mlx_lm_quantized_folder(folder)
-        runs = {"transformers": witnesses.transformers_tensors(folder, tensors), "mlx_lm": mlx_lm}
+        config = json.loads((folder / "config.json").read_text())
+        runs = {"transformers": witnesses.transformers_tensors(config, tensors), "mlx_lm": mlx_lm}
         golden(tiny, runs, ["transformers", "torch", "mlx", "mlx-lm"])
     for tiny in wanted(tiny_models.GGUFS):
         path = paths.CHECKPOINTS / f"{tiny.name}.gguf"

@@ -13,5 +13,6 @@ SMOLLM2 = Path(
     os.environ.get("LOCKSTEP_TEST_MODEL")
     or Path.home() / ".cache/lockstep/models/SmolLM2-135M-Instruct.Q4_1.gguf"
 )
+GEMMA3 = Path.home() / ".cache/lockstep/models/gemma-3-270m-q4_k_m.gguf"
 
 sys.path.insert(0, str(CONFORMANCE))

@@ -1,8 +1,10 @@
-"""The tiny random llama checkpoints: their shapes, and weights that make logits well spread."""
+"""The tiny random checkpoints: their shapes, and weights that make logits well spread."""
 
 from dataclasses import dataclass, field
 
 import numpy as np
+
+import families
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,16 @@ class Tiny:
     # MLX: (bits, group) of all matrices, and of those whose name ends so; None: not quantised
     quantized: tuple = ()
     modules: dict = field(default_factory=dict)
+    family: str = "llama"  # of families.py
+    window: int = 0  # gemma3: positions that sliding layers see
+    pattern: int = 3  # gemma3: every so many layers one sees all
+    query_scalar: int = 0  # gemma3's query_pre_attn_scalar; 0: head_dim
+    experts: int = 0  # qwen3moe, whose experts have expert_ffn
+    used: int = 2  # by each token
+    expert_ffn: int = 32
+    dense_layers: tuple = ()  # not mixtures of experts
+    normalised: bool = True  # norm_topk_prob
+    lengths: tuple = (96, 24, 8)  # of the golden's sequences
 
 
 LLAMA3 = {
@@ -44,6 +56,21 @@ FOLDERS = [
          bias=True, eps=1e-6, shards=2),
     Tiny("tiny-llama-f16", 72, 2, 4, 2, 24, 104, 331, False, "F16", 10000.0, LINEAR,
          new_rope_keys=True),
+    Tiny("tiny-qwen2-f16", 64, 2, 4, 2, 16, 96, 320, False, "F16", 1000000.0, family="qwen2",
+         eps=1e-6),
+    Tiny("tiny-qwen3-bf16", 64, 2, 4, 2, 32, 96, 320, True, "BF16", 1000000.0, family="qwen3",
+         eps=1e-6),
+    Tiny("tiny-qwen3-f32", 48, 2, 3, 1, 24, 80, 320, False, "F32", 10000.0, LINEAR,
+         family="qwen3", eps=1e-6, new_rope_keys=True),
+    Tiny("tiny-qwen3moe-bf16", 64, 3, 4, 2, 16, 96, 320, False, "BF16", 1000000.0,
+         family="qwen3moe", eps=1e-6, experts=8, used=3, dense_layers=(1,), normalised=False),
+    # hidden is a square: mlx-lm rounds the embedding's factor to bf16, transformers only in bf16.
+    Tiny("tiny-gemma3-bf16", 64, 4, 4, 1, 32, 96, 320, True, "BF16", 1000000.0, LINEAR,
+         family="gemma3", eps=1e-6, window=16),
+    # Far past the window, which itself crosses the splits of attention.
+    Tiny("tiny-gemma3-f32", 64, 3, 4, 2, 16, 80, 320, True, "F32", 100000.0,
+         family="gemma3", eps=1e-6, window=70, query_scalar=24, new_rope_keys=True,
+         lengths=(400, 8)),
 ]
 GGUFS = [
     Tiny("tiny-llama-gguf-f16", 64, 1, 4, 2, 16, 96, 320, False, "F16", 500000.0, LLAMA3),
@@ -62,6 +89,13 @@ GGUFS = [
     Tiny("tiny-llama-q5_k_m", 256, 1, 4, 2, 64, 256, 288, False, "Q5_K", 100000.0,
          types={"output": "Q6_K", "attn_v": "Q6_K", "token_embd": "Q5_K", "attn_k": "Q4_K"}),
     Tiny("tiny-llama-gguf-f32", 64, 1, 4, 2, 16, 96, 320, False, "F32", 10000.0, bias=True),
+    Tiny("tiny-qwen2-q8_0", 64, 1, 4, 2, 16, 96, 320, True, "Q8_0", 1000000.0, family="qwen2"),
+    Tiny("tiny-qwen3-q4_0", 128, 2, 4, 2, 64, 160, 320, True, "Q4_0", 1000000.0, family="qwen3",
+         types={"token_embd": "Q8_0"}),
+    Tiny("tiny-qwen3moe-q8_0", 64, 2, 4, 2, 16, 96, 320, True, "Q8_0", 1000000.0,
+         family="qwen3moe", experts=6, used=2, types={"ffn_gate_inp": "F32"}),
+    Tiny("tiny-gemma3-q4_1", 128, 7, 4, 1, 32, 160, 320, True, "Q4_1", 1000000.0, LINEAR,
+         family="gemma3", window=16, pattern=6, types={"token_embd": "Q8_0"}),
 ]
 MLX = [
     Tiny("tiny-llama-mlx-4-g64", 128, 2, 4, 2, 32, 192, 320, True, "BF16", quantized=(4, 64)),
@@ -72,6 +106,13 @@ MLX = [
     Tiny("tiny-llama-mlx-mixed", 128, 2, 4, 2, 32, 192, 320, False, "F32", quantized=(5, 32),
          modules={"v_proj": (8, 64), "layers.1.mlp.gate_proj": (2, 32), "o_proj": None,
                   "lm_head": None}),
+    Tiny("tiny-qwen3-mlx-4-g64", 128, 2, 4, 2, 32, 192, 320, True, "BF16", 1000000.0,
+         family="qwen3", eps=1e-6, quantized=(4, 64)),
+    Tiny("tiny-qwen3moe-mlx-4-g32", 64, 2, 4, 2, 16, 96, 320, False, "BF16", 1000000.0,
+         family="qwen3moe", eps=1e-6, experts=6, used=2, quantized=(4, 32),
+         modules={"mlp.gate": (8, 64)}),
+    Tiny("tiny-gemma3-mlx-8-g32", 64, 4, 4, 1, 32, 96, 320, True, "BF16", 1000000.0, LINEAR,
+         family="gemma3", eps=1e-6, window=16, quantized=(8, 32)),
 ]
 
 
@@ -94,21 +135,40 @@ def weights(tiny):
         if bias:
             normal(name + ".bias", (rows,), 0.3)
 
-    def norm(name):
-        out[name] = rng(tiny.name, name).uniform(0.6, 1.4, tiny.hidden).astype(np.float32)
+    offset = families.FAMILIES[tiny.family].norm_offset
+    gemma = tiny.family == "gemma3"
+    head_norms = tiny.family in ("qwen3", "qwen3moe", "gemma3")
+    qkv_bias = tiny.bias or tiny.family == "qwen2"
+
+    def norm(name, size=tiny.hidden):
+        weight = rng(tiny.name, name).uniform(0.6, 1.4, size)
+        out[name] = (weight - offset).astype(np.float32)
 
     normal("model.embed_tokens.weight", (tiny.vocab, tiny.hidden), spread if tiny.tied else 1.0)
     for i in range(tiny.layers):
         layer = f"model.layers.{i}."
         norm(layer + "input_layernorm.weight")
-        linear(layer + "self_attn.q_proj", q, tiny.hidden, 1.4, tiny.bias)
-        linear(layer + "self_attn.k_proj", kv, tiny.hidden, 1.4, tiny.bias)
-        linear(layer + "self_attn.v_proj", kv, tiny.hidden, 1.0, tiny.bias)
+        linear(layer + "self_attn.q_proj", q, tiny.hidden, 1.4, qkv_bias)
+        linear(layer + "self_attn.k_proj", kv, tiny.hidden, 1.4, qkv_bias)
+        linear(layer + "self_attn.v_proj", kv, tiny.hidden, 1.0, qkv_bias)
         linear(layer + "self_attn.o_proj", tiny.hidden, q, 1.5, tiny.bias)
+        if head_norms:
+            norm(layer + "self_attn.q_norm.weight", tiny.head_dim)
+            norm(layer + "self_attn.k_norm.weight", tiny.head_dim)
         norm(layer + "post_attention_layernorm.weight")
-        linear(layer + "mlp.gate_proj", tiny.ffn, tiny.hidden, 1.4, tiny.bias)
-        linear(layer + "mlp.up_proj", tiny.ffn, tiny.hidden, 1.0, tiny.bias)
-        linear(layer + "mlp.down_proj", tiny.hidden, tiny.ffn, 1.5, tiny.bias)
+        if gemma:
+            norm(layer + "pre_feedforward_layernorm.weight")
+        sparse = tiny.experts and i not in tiny.dense_layers
+        if sparse:
+            linear(layer + "mlp.gate", tiny.experts, tiny.hidden, 1.5, False)
+        for expert in range(tiny.experts) if sparse else [None]:
+            ffn = layer + ("mlp." if expert is None else f"mlp.experts.{expert}.")
+            width = tiny.ffn if expert is None else tiny.expert_ffn
+            linear(ffn + "gate_proj", width, tiny.hidden, 1.4, tiny.bias)
+            linear(ffn + "up_proj", width, tiny.hidden, 1.0, tiny.bias)
+            linear(ffn + "down_proj", tiny.hidden, width, 1.5, tiny.bias)
+        if gemma:
+            norm(layer + "post_feedforward_layernorm.weight")
     norm("model.norm.weight")
     if not tiny.tied:
         normal("lm_head.weight", (tiny.vocab, tiny.hidden), spread)

@@ -5,14 +5,17 @@ Everything is computed in float32 unless the function says otherwise; the log-so
 float64 on top of the implementation's float32 logits.
 """
 
+import importlib
 import json
 import os
+import tempfile
 from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
 
-import gguf_llama
+import families
+import gguf_model
 
 
 def log_softmax(logits):
@@ -34,36 +37,77 @@ def _torch_logits(model, ids):
 
 def transformers_folder(folder):
     """A checkpoint folder -> callable(ids)."""
+    return _run(_load_folder(folder))
+
+
+def _load_folder(folder):
     import torch
     from transformers import AutoModelForCausalLM
 
-    model = AutoModelForCausalLM.from_pretrained(
-        folder, dtype=torch.float32, attn_implementation="eager"
-    ).eval()
+    model, report = AutoModelForCausalLM.from_pretrained(
+        folder, dtype=torch.float32, attn_implementation="eager", output_loading_info=True
+    )
+    problems = {name: names for name, names in report.items() if names and name != "error_msgs"}
+    if problems:
+        raise ValueError(f"{folder}: {problems}")
+    return model.eval()
+
+
+def _run(model):
     return lambda ids: log_softmax(_torch_logits(model, ids))
+
+
+def transformers_tensors(config, tensors):
+    """A config.json's content and float32 tensors -> callable(ids)."""
+    return _run(_transformers_tensors(config, tensors))
+
+
+def _transformers_tensors(config, tensors):
+    from safetensors.numpy import save_file
+
+    with tempfile.TemporaryDirectory() as folder:
+        config = {k: v for k, v in config.items() if not k.startswith("quantization")}
+        (Path(folder) / "config.json").write_text(json.dumps(config))
+        contiguous = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
+        save_file(contiguous, Path(folder) / "model.safetensors", {"format": "pt"})
+        return _load_folder(folder)
 
 
 def transformers_gguf(path):
-    """A llama GGUF file, dequantised by the gguf package -> callable(ids)."""
+    """A GGUF file, dequantised by the gguf package -> callable(ids)."""
     import torch
-    from transformers import LlamaConfig, LlamaForCausalLM
 
-    source = gguf_llama.read(path)
-    config = LlamaConfig(**source.config, attn_implementation="eager")
-    model = LlamaForCausalLM(config).float().eval()
-    state = {name: torch.from_numpy(array.copy()) for name, array in source.tensors.items()}
-    missing, unexpected = model.load_state_dict(state, strict=False)
-    allowed = {"lm_head.weight"} if config.tie_word_embeddings else set()
-    if unexpected or not set(missing) <= allowed:
-        raise ValueError(f"{path}: missing {missing}, unexpected {unexpected}")
+    source = gguf_model.read(path)
+    model = _transformers_tensors(source.config, source.tensors)
     if source.rope_factors is not None:
         model.model.rotary_emb.inv_freq /= torch.from_numpy(source.rope_factors.copy())
-    return lambda ids: log_softmax(_torch_logits(model, ids))
+    return _run(model)
 
 
-def _classic_rope(config):
-    """mlx-lm's llama reads rope_theta and rope_scaling only; both spellings mean the same."""
+def transformers_gguf_parts(path, rows=128):
+    """As transformers_gguf, for vocabularies that are large: callable(ids) that yields [<= rows,
+    vocabulary] after [<= rows, vocabulary]."""
+    import torch
+
+    source = gguf_model.read(path)
+    model = _transformers_tensors(source.config, source.tensors)
+
+    def run(ids):
+        with torch.inference_mode():
+            hidden = model.model(torch.tensor([ids])).last_hidden_state[0]
+            for part in hidden.split(rows):
+                yield log_softmax(model.lm_head(part).numpy())
+
+    return run
+
+
+def _classic_keys(config):
+    """What mlx-lm reads, where transformers has newer keys; both spellings mean the same."""
     rope = config.pop("rope_parameters", None)
+    if rope and "full_attention" in rope:
+        config["rope_local_base_freq"] = rope["sliding_attention"]["rope_theta"]
+        config["sliding_window_pattern"] = config.pop("layer_types").index("full_attention") + 1
+        rope = rope["full_attention"]
     if rope:
         rope = dict(rope)
         config["rope_theta"] = rope.pop("rope_theta")
@@ -90,35 +134,26 @@ def mlx_lm_quantized_folder(folder):
 
     model = widened()
     expanded = dict(tree_flatten(dequantize_model(widened()).parameters()))
-    tensors = {name: np.array(array.astype(mx.float32)) for name, array in expanded.items()}
+    tensors = {}
+    for name, array in expanded.items():
+        array = np.array(array.astype(mx.float32))
+        layer, stacked, module = name.partition(".mlp.switch_mlp.")
+        if stacked:  # mlx-lm stacks a layer's experts
+            module = f"ffn_{module.split('_')[0]}_exps"
+            tensors |= families.unstack_experts(layer.split(".")[-1], module, array)
+        else:
+            tensors[name] = array
     return lambda ids: log_softmax(np.array(model(mx.array([ids]))[0])), tensors
-
-
-def transformers_tensors(folder, tensors):
-    """The configuration of a folder with these float32 tensors -> callable(ids)."""
-    import torch
-    from transformers import LlamaConfig, LlamaForCausalLM
-
-    config = json.loads((Path(folder) / "config.json").read_text())
-    for key in ("quantization", "quantization_config", "architectures", "model_type"):
-        config.pop(key, None)
-    model = LlamaForCausalLM(LlamaConfig(**config, attn_implementation="eager")).float().eval()
-    state = {name: torch.from_numpy(array.copy()) for name, array in tensors.items()}
-    missing, unexpected = model.load_state_dict(state, strict=False)
-    allowed = {"lm_head.weight"} if config["tie_word_embeddings"] else set()
-    if unexpected or not set(missing) <= allowed:
-        raise ValueError(f"{folder}: missing {missing}, unexpected {unexpected}")
-    return lambda ids: log_softmax(_torch_logits(model, ids))
 
 
 def mlx_lm_folder(folder):
     """A checkpoint folder, weights widened to float32 -> callable(ids)."""
     import mlx.core as mx
-    from mlx_lm.models import llama
 
     mx.set_default_device(mx.cpu)
-    config = _classic_rope(json.loads((Path(folder) / "config.json").read_text()))
-    model = llama.Model(llama.ModelArgs.from_dict(config))
+    config = _classic_keys(json.loads((Path(folder) / "config.json").read_text()))
+    architecture = importlib.import_module(f"mlx_lm.models.{config['model_type']}")
+    model = architecture.Model(architecture.ModelArgs.from_dict(config))
     weights = {}
     for shard in sorted(Path(folder).glob("*.safetensors")):
         weights |= mx.load(str(shard))

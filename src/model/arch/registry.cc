@@ -1,12 +1,16 @@
 #include "model/arch/registry.h"
 
 #include "model/arch/llama/llama.h"
+#include "model/arch/qwen/qwen.h"
 
 namespace lockstep {
 namespace {
 
 constexpr Architecture kArchitectures[] = {
     {"llama", "LlamaForCausalLM", llama::LlamaModel::Load},
+    {"qwen2", "Qwen2ForCausalLM", qwen::LoadQwen2},
+    {"qwen3", "Qwen3ForCausalLM", qwen::LoadQwen3},
+    {"qwen3moe", "Qwen3MoeForCausalLM", qwen::LoadQwen3Moe},
 };
 
 }  // namespace
