@@ -88,7 +88,13 @@ INSTANTIATE_TEST_SUITE_P(All, TinyModels,
                                          "tiny-llama-q8_0.gguf", "tiny-llama-q4_1.gguf",
                                          "tiny-llama-q4_0-q6_k.gguf", "tiny-qwen2-q8_0.gguf",
                                          "tiny-qwen3-bf16", "tiny-qwen3-q4_0.gguf",
-                                         "tiny-qwen3moe-bf16", "tiny-qwen3moe-q8_0.gguf"));
+                                         "tiny-qwen3moe-bf16", "tiny-qwen3moe-q8_0.gguf",
+                                         "tiny-gemma3-bf16", "tiny-gemma3-q4_1.gguf"));
+
+// A window of 70 positions over the boundary of attention's splits at 256.
+TEST(Windows, TheSameBytesFarPastTheWindow) {
+  ExpectTheSameTogether(Tiny("tiny-gemma3-f32"), 256, 400, kernels::SupportedTables(), {0, 1});
+}
 
 class Codecs : public testing::TestWithParam<const char*> {};
 
