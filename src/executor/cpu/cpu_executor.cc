@@ -80,9 +80,12 @@ Status CpuExecutor::Prepare() {
       fmt::format("{}-{:016x}-{}-kv{}", model.architecture, model.weights_hash,
                   model.integer_products ? "int8" : "f32", KvSchemeName(options_.kv));
   for (int32_t group = 0; group < static_cast<int32_t>(model.kv_groups.size()); ++group) {
-    info_.cache_groups.push_back({CacheKind::kPaged, kernels::kBlockTokens,
-                                  KvBlockBytesOfGroup(model, group, options_.kv),
-                                  KvSchemeName(options_.kv)});
+    const int32_t window = model.kv_groups[group].window;
+    info_.cache_groups.push_back({.kind = window > 0 ? CacheKind::kWindow : CacheKind::kPaged,
+                                  .block_tokens = kernels::kBlockTokens,
+                                  .block_bytes = KvBlockBytesOfGroup(model, group, options_.kv),
+                                  .scheme = KvSchemeName(options_.kv),
+                                  .window = window});
   }
 
   LOCKSTEP_RETURN_IF_ERROR(
