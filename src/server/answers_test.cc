@@ -137,7 +137,7 @@ TEST(Cases, C23_ChoicesHaveTheirOwnIndexAndText) {
   const RawResponse stream =
       Post(stack.port(), "/v1/chat/completions",
            fields + R"(,"stream":true,"stream_options":{"include_usage":true}})");
-  const Json whole = Json::parse(Post(stack.port(), "/v1/chat/completions", fields + "}").body);
+  Json whole = Json::parse(Post(stack.port(), "/v1/chat/completions", fields + "}").body);
   ASSERT_EQ(whole["choices"].size(), 2u);
   EXPECT_NE(whole["choices"][0]["message"]["content"], whole["choices"][1]["message"]["content"]);
   for (int i = 0; i < 2; ++i) {
@@ -145,8 +145,10 @@ TEST(Cases, C23_ChoicesHaveTheirOwnIndexAndText) {
     EXPECT_EQ(whole["choices"][i]["finish_reason"], "length");
   }
   EXPECT_EQ(whole["usage"]["completion_tokens"], 16);
-  const Json usage = Json::parse(stream.events[stream.events.size() - 2]);
+  Json usage = Json::parse(stream.events[stream.events.size() - 2]);
   EXPECT_EQ(usage["choices"], Json::array());
+  // The second of the two requests found the first one's prompt in the cache.
+  for (Json* each : {&usage, &whole}) (*each)["usage"].erase("prompt_tokens_details");
   EXPECT_EQ(usage["usage"], whole["usage"]);
 }
 
