@@ -140,7 +140,16 @@ void Tokenizer::Rep::BoundTokens(std::optional<TextShrink> shrink) {
 // What add_special puts before an empty text tells whether BOS is added, and which token it is.
 Status Tokenizer::Rep::Probe() {
   auto begin = CallRust([&] { return rust_text::tokenizer_encode(*rust, {}, true, true); });
-  if (!begin.ok()) return begin.status();
+  // The library fails on names that the file uses and does not define.
+  if (!begin.ok()) {
+    return DataLoss("post_processor: " + begin.status().message(), "post_processor");
+  }
+  // What is put around every text; its ids are written out and may be any.
+  for (const auto id : *begin) {
+    if (static_cast<size_t>(id) < flags.size()) continue;
+    return DataLoss("post_processor: id " + std::to_string(id) + " is not in the vocabulary",
+                    "post_processor");
+  }
   if (begin->empty()) return OkStatus();
   const TokenId first = begin->front();
   if (!bos && first != eos) bos = first;
