@@ -109,11 +109,12 @@ def test_case_67_loading_then_serving_then_draining(tmp_path):
         assert set(statuses) <= {200, 503}
         client = server.client()
         model = client.models.list().data[0].id
-        # Every 5xx that was counted is a line of the log.
+        # Counted, but a question asked many times while the model loads is no line of the log.
         counted = sum(
             value for name, value in read_metrics(server).items()
             if name.startswith("lockstep_http_responses_total") and 'class="5xx"' in name)
-        assert counted == statuses.count(503) == server.log().count("/health 503")
+        assert counted == statuses.count(503)
+        assert "/health 503" not in server.log()
         stream = client.completions.create(
             model=model, prompt="a", max_tokens=400, stream=True, seed=1,
             extra_body={"ignore_eos": True})
