@@ -28,7 +28,7 @@ namespace {
 namespace lockstep::kernels::neon {
 
 ElementwiseKernels Elementwise() {
-  return {RmsNorm, SiluMul, Rope, AddTo, Scale, MaxElement, SumExp, ExpOf};
+  return {RmsNorm, SiluMul, Rope, AddTo, Scale, MaxElement, SumExp, ExpOf, GeluMul};
 }
 
 }  // namespace lockstep::kernels::neon
