@@ -8,7 +8,6 @@
 #include "apps/bench/machine_limits.h"
 #include "apps/bench/step_bench.h"
 #include "apps/cli/commands.h"
-#include "apps/cli/report.h"
 #include "apps/cli/settings.h"
 #include "apps/serving/loaded_model.h"
 #include "kernels/kernels.h"
@@ -120,13 +119,7 @@ void AddBenchCommand(CLI::App* app, int* exit_code) {
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   command->add_flag("--json", options->json, "A JSON list of results");
-  auto settings = std::make_shared<Settings>(command);
-  command->callback([options, exit_code, settings] {
-    settings->Resolve("");
-    settings->CheckRequired();
-    const Status status = Bench(*options);
-    if (!status.ok()) *exit_code = ReportFailure(status);
-  });
+  RunWithSettings(command, [options] { return Bench(*options); }, exit_code);
 }
 
 }  // namespace lockstep

@@ -9,7 +9,6 @@
 
 #include "apps/cli/commands.h"
 #include "apps/cli/interrupt.h"
-#include "apps/cli/report.h"
 #include "apps/cli/sampling_options.h"
 #include "apps/cli/settings.h"
 #include "apps/serving/loaded_model.h"
@@ -151,13 +150,7 @@ void AddChatCommand(CLI::App* app, int* exit_code) {
   AddCapacityOptions(command, &options->model);
   command->add_option("--system", options->system, "The system message");
   AddSamplingOptions(command, &options->sampling);
-  auto settings = std::make_shared<Settings>(command);
-  command->callback([options, exit_code, settings] {
-    settings->Resolve("");
-    settings->CheckRequired();
-    const Status status = RunChat(*options);
-    if (!status.ok()) *exit_code = ReportFailure(status);
-  });
+  RunWithSettings(command, [options] { return RunChat(*options); }, exit_code);
 }
 
 }  // namespace lockstep

@@ -4,7 +4,6 @@
 
 #include "apps/cli/commands.h"
 #include "apps/cli/interrupt.h"
-#include "apps/cli/report.h"
 #include "apps/cli/sampling_options.h"
 #include "apps/cli/settings.h"
 #include "apps/serving/loaded_model.h"
@@ -44,13 +43,7 @@ void AddGenerateCommand(CLI::App* app, int* exit_code) {
   AddCapacityOptions(command, &options->model);
   command->add_option("prompt", options->prompt, "The text to continue")->required();
   AddSamplingOptions(command, &options->sampling);
-  auto settings = std::make_shared<Settings>(command);
-  command->callback([options, exit_code, settings] {
-    settings->Resolve("");
-    settings->CheckRequired();
-    const Status status = Generate(*options);
-    if (!status.ok()) *exit_code = ReportFailure(status);
-  });
+  RunWithSettings(command, [options] { return Generate(*options); }, exit_code);
 }
 
 }  // namespace lockstep

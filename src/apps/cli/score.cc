@@ -5,7 +5,6 @@
 #include <optional>
 
 #include "apps/cli/commands.h"
-#include "apps/cli/report.h"
 #include "apps/cli/settings.h"
 #include "apps/cli/token_list.h"
 #include "apps/serving/loaded_model.h"
@@ -107,13 +106,7 @@ void AddScoreCommand(CLI::App* app, int* exit_code) {
   command->add_flag("--json", options->json,
                     "One JSON object: ids, nll (mean over all tokens but the first, "
                     "null when there is one alone), top");
-  auto settings = std::make_shared<Settings>(command);
-  command->callback([options, exit_code, settings] {
-    settings->Resolve("");
-    settings->CheckRequired();
-    const Status status = Score(*options);
-    if (!status.ok()) *exit_code = ReportFailure(status);
-  });
+  RunWithSettings(command, [options] { return Score(*options); }, exit_code);
 }
 
 }  // namespace lockstep

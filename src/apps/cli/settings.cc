@@ -6,9 +6,12 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
+#include <memory>
 #include <regex>
+#include <utility>
 
 #include "apps/cli/nearest.h"
+#include "apps/cli/report.h"
 
 namespace lockstep {
 namespace {
@@ -147,6 +150,16 @@ std::string Settings::Print() const {
     out += fmt::format("{:<40} # {}\n", line, setting.source);
   }
   return out;
+}
+
+void RunWithSettings(CLI::App* command, std::function<Status()> run, int* exit_code) {
+  auto settings = std::make_shared<Settings>(command);
+  command->callback([settings, run = std::move(run), exit_code] {
+    settings->Resolve("");
+    settings->CheckRequired();
+    const Status status = run();
+    if (!status.ok()) *exit_code = ReportFailure(status);
+  });
 }
 
 }  // namespace lockstep

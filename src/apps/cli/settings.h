@@ -6,9 +6,11 @@
 // array. A file has the flags' long names as keys, at its top or in a table of the command's name.
 #pragma once
 
-#include <map>
+#include <functional>
 #include <string>
 #include <vector>
+
+#include "base/status.h"
 
 namespace CLI {
 class App;
@@ -48,5 +50,9 @@ class Settings {
   CLI::App* const command_;
   std::vector<Setting> settings_;
 };
+
+// Makes `run` what the command does, with settings from its flags and the environment alone; a
+// failure is reported and sets *exit_code. REQUIRES: as the constructor of Settings.
+void RunWithSettings(CLI::App* command, std::function<Status()> run, int* exit_code);
 
 }  // namespace lockstep
