@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include "apps/common/number_between.h"
+#include "executor/cpu/kv_store.h"
 
 namespace lockstep {
 
@@ -25,7 +26,7 @@ void AddModelOptions(CLI::App* command, bool positional, ModelOptions* options) 
           "--kv", options->kv,
           "Elements of the KV cache: f32, f16, bf16 (default), q8 or q4 (affine, a scale and a "
           "bias for 32 elements of a head; q8-64, q4-64: for 64)")
-      ->check(CLI::IsMember({"f32", "f16", "bf16", "q8", "q4", "q8-64", "q4-64"}));
+      ->check(CLI::IsMember(KvSchemeNames()));
   command
       ->add_option("--packed-cache", options->packed_cache,
                    "Keep packed weights in this folder and map them at the next start")

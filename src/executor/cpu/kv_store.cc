@@ -27,6 +27,12 @@ std::optional<KvScheme> KvSchemeByName(std::string_view name) {
   return std::nullopt;
 }
 
+std::vector<std::string> KvSchemeNames() {
+  std::vector<std::string> names;
+  for (const NamedScheme& named : kSchemes) names.emplace_back(named.name);
+  return names;
+}
+
 std::string KvSchemeName(const KvScheme& scheme) {
   for (const NamedScheme& named : kSchemes) {
     if (named.scheme == scheme) return named.name;

@@ -17,6 +17,7 @@ namespace lockstep {
 
 // The schemes by name: f32, f16, bf16, q8 and q4 (groups of 32), q8-64 and q4-64.
 std::optional<kernels::KvScheme> KvSchemeByName(std::string_view name);
+std::vector<std::string> KvSchemeNames();
 std::string KvSchemeName(const kernels::KvScheme& scheme);
 
 // An error, which names the layer, when one cannot be kept in `scheme`.
