@@ -11,6 +11,9 @@
 
 namespace lockstep {
 
+// Items that work is cut into: enough to balance threads, or items, that run unequally.
+inline constexpr int32_t kItemsPerThread = 8;
+
 class Compute {
  public:
   Compute(ThreadPool* pool, const kernels::KernelTable& kernels)

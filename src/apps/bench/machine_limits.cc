@@ -26,6 +26,18 @@ double Best(Work work) {
   return best;
 }
 
+// Twelve independent chains of one instruction, kept from being optimised away.
+#define LOCKSTEP_CHAINS(type, zero, step)                                                        \
+  type a = zero, b = zero, c = zero, d = zero, e = zero, f = zero, g = zero, h = zero, i = zero, \
+       j = zero, k = zero, l = zero;                                                             \
+  const double start = ThreadSeconds();                                                          \
+  for (int64_t n = 0; n < kLoops; ++n) {                                                         \
+    step(a) step(b) step(c) step(d) step(e) step(f) step(g) step(h) step(i) step(j) step(k)      \
+        step(l)                                                                                  \
+  }                                                                                              \
+  const double seconds = ThreadSeconds() - start;                                                \
+  return 12.0 * kLoops / seconds
+
 // As several streams, each a contiguous part, which draw more than one.
 uint64_t Sum(const std::byte* data, size_t bytes) {
   constexpr size_t kStreams = 4;
@@ -47,18 +59,6 @@ uint64_t Sum(const std::byte* data, size_t bytes) {
 #pragma GCC target("avx2,fma")
 namespace avx2 {
 namespace {
-
-// Twelve independent chains of one instruction, kept from being optimised away.
-#define LOCKSTEP_CHAINS(type, zero, step)                                                        \
-  type a = zero, b = zero, c = zero, d = zero, e = zero, f = zero, g = zero, h = zero, i = zero, \
-       j = zero, k = zero, l = zero;                                                             \
-  const double start = ThreadSeconds();                                                          \
-  for (int64_t n = 0; n < kLoops; ++n) {                                                         \
-    step(a) step(b) step(c) step(d) step(e) step(f) step(g) step(h) step(i) step(j) step(k)      \
-        step(l)                                                                                  \
-  }                                                                                              \
-  const double seconds = ThreadSeconds() - start;                                                \
-  return 12.0 * kLoops / seconds
 
 #define LOCKSTEP_MADDUBS(x) asm volatile("vpmaddubsw %0, %0, %0" : "+x"(x));
 #define LOCKSTEP_MADDWD(x) asm volatile("vpmaddwd %0, %0, %0" : "+x"(x));
@@ -106,12 +106,17 @@ double ThreadSeconds() {
 }
 
 Limits MeasureLimits(std::string_view isa) {
-  if (isa == "avx512")
-    return {64 * Best(avx512::Dpbusd), 64 * Best(avx512::Dpbusd), 16 * Best(avx512::Fma)};
-  if (isa == "avxvnni")
-    return {32 * Best(avxvnni::Dpbusd), 32 * Best(avxvnni::Dpbusd), 8 * Best(avx2::Fma)};
-  if (isa == "avx2")
+  if (isa == "avx512") {
+    const double dots = 64 * Best(avx512::Dpbusd);
+    return {dots, dots, 16 * Best(avx512::Fma)};
+  }
+  if (isa == "avxvnni") {
+    const double dots = 32 * Best(avxvnni::Dpbusd);
+    return {dots, dots, 8 * Best(avx2::Fma)};
+  }
+  if (isa == "avx2") {
     return {32 * Best(avx2::Maddubs), 16 * Best(avx2::Maddwd), 8 * Best(avx2::Fma)};
+  }
   return {};
 }
 

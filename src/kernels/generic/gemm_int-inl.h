@@ -161,8 +161,9 @@ void IntTiles(const IntGroups& groups, const IntRows<typename Dot::Code>& rows, 
   const size_t share = tiles > 1 ? ahead.bytes / (tiles - 1) + 1 : 0;
   for (int32_t row = 0; row < count; --tiles) {
     if (row > 0) {
-      Fetch(ahead.data, std::min(share, ahead.bytes));
-      ahead = {ahead.data + share, ahead.bytes - std::min(share, ahead.bytes)};
+      const size_t now = std::min(share, ahead.bytes);
+      Fetch(ahead.data, now);
+      ahead = {ahead.data + now, ahead.bytes - now};
     }
     const int32_t height = (count - row + tiles - 1) / tiles;
     IntTileOf<Dot, kIntRows, kMin>(height, panels, groups, rows, row, acc + row * kPanel);
@@ -265,6 +266,7 @@ void IntManyRows(const PackedMatrix& w, const IntBlock& block, const GemmEpilogu
   }
   const size_t code_bytes = GroupCodeBytes(w.code, w.group);
   const size_t constant_bytes = kPanel * (w.f32_scales ? sizeof(float) : sizeof(uint16_t));
+  const std::byte* const end = w.data + static_cast<size_t>(block.panel_end) * w.panel_bytes;
   for (int32_t panel = block.panel_begin; panel < block.panel_end; ++panel) {
     const std::byte* from = w.data + static_cast<size_t>(panel) * w.panel_bytes;
     std::memset(block.acc, 0, sizeof(float) * kPanel * block.count);
@@ -278,12 +280,11 @@ void IntManyRows(const PackedMatrix& w, const IntBlock& block, const GemmEpilogu
                 LoadConstants(from + code_bytes + part * constant_bytes, w.f32_scales));
         }
       }
-      // `from` is now where the next groups are: of this panel, or of the next one.
-      const bool last = panel + 1 == block.panel_end && first + count == w.k / w.group;
-      const int32_t next = first + count < w.k / w.group ? w.k / w.group - first - count : kGroups;
+      // `from` is now where the next groups are: of this panel, or of the next one behind it.
+      const Ahead ahead{from, std::min(kGroups * GroupBytes(w), static_cast<size_t>(end - from))};
       IntTiles<Unpacked, kMin>(
           {block.unpacked, 0, kUnpackedGroup, Unpacked::kCodeBytes, true, first, count}, rows,
-          block.count, 1, {from, last ? 0 : std::min(kGroups, next) * GroupBytes(w)}, block.acc);
+          block.count, 1, ahead, block.acc);
     }
     StoreRows(block.acc, block.count, panel, epilogue, out, out_stride);
   }

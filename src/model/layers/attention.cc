@@ -11,8 +11,7 @@ namespace {
 using kernels::kSplit;
 
 constexpr int32_t kTokensWorthSharing = 8;
-constexpr int32_t kTileTokens = 32;     // tokens of a prompt chunk in one item
-constexpr int32_t kItemsPerThread = 8;  // enough to balance unequal items
+constexpr int32_t kTileTokens = 32;  // tokens of a prompt chunk in one item
 
 bool Has(const RmsNorm* norm) { return norm != nullptr && !norm->empty(); }
 

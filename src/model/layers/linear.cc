@@ -5,12 +5,9 @@
 namespace lockstep {
 namespace {
 
-constexpr int32_t kItemsPerThread = 8;  // enough to balance threads that run unequally
 // Of so few rows the memory sets the pace: longer runs through it count for more than balance.
 constexpr int32_t kFewRows = 2;
 constexpr int32_t kFewRowsItemsPerThread = 2;
-constexpr int32_t kRowTile = 128;  // rows whose activations stay in the second cache
-constexpr int32_t kMinPanels = 4;  // panels an item takes at least, to be worth claiming
 
 // How the rows and panels of a step's products are cut into items.
 struct Tiling {

@@ -46,6 +46,9 @@ enum class Gate { kSilu, kGeluTanh };
 void MultiplyGated(const Activations& x, int32_t rows, const Linear& gate, const Linear& up,
                    Gate activation, float* out, float* up_out, Compute* compute);
 
+inline constexpr int32_t kRowTile = 128;  // rows whose activations stay in the second cache
+inline constexpr int32_t kMinPanels = 4;  // panels an item takes at least, to be worth claiming
+
 // The share `range` of one product, and of a gated one, for layers that cut their work themselves;
 // rows are those of x and of the outputs alike. From within ParallelFor.
 void MultiplyRange(const Activations& x, const Linear& linear, const kernels::GemmRange& range,

@@ -7,9 +7,6 @@ namespace lockstep {
 namespace {
 
 constexpr int32_t kRowsWorthSharing = 8;
-constexpr int32_t kItemsPerThread = 8;
-constexpr int32_t kMinPanels = 4;
-constexpr int32_t kRowTile = 128;
 
 int32_t Panels(int32_t n) { return PaddedOutputs(n) / kernels::kPanel; }
 
