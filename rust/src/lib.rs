@@ -1,4 +1,4 @@
-//! The text library of lockstep: tokenizers and chat templates. C++ sees what the bridge below
+//! The text library of lockstep: tokenizers, chat templates and grammars. C++ sees what the bridge below
 //! declares and nothing else; every function runs in guard(), so that no panic crosses.
 
 mod bytes;
@@ -6,6 +6,7 @@ mod decoder;
 mod error;
 mod gguf;
 mod gguf_pre;
+mod grammar;
 mod hf;
 mod model;
 mod pre_tokenizer;
@@ -16,6 +17,7 @@ mod tokenizer;
 
 use error::{guard, utf8, Code, Result, TextError};
 use gguf::GgufMetadata;
+use grammar::{CompiledGrammar, GrammarFactory, GrammarMatcher};
 use template::TextTemplate;
 use tokenizer::TextTokenizer;
 
@@ -72,6 +74,19 @@ mod ffi {
             context: &[u8],
             time: i64,
         ) -> Result<String>;
+
+        type GrammarFactory;
+        fn grammar_factory(
+            tokens: &Strings,
+            special: &[u8],
+            end: &[u32],
+        ) -> Result<Box<GrammarFactory>>;
+        type CompiledGrammar;
+        fn grammar_compile(factory: &GrammarFactory, spec: &[u8]) -> Result<Box<CompiledGrammar>>;
+        type GrammarMatcher;
+        fn grammar_start(grammar: &CompiledGrammar) -> Result<Box<GrammarMatcher>>;
+        fn grammar_mask(matcher: &mut GrammarMatcher, mask: &mut [u32]) -> Result<()>;
+        fn grammar_accept(matcher: &mut GrammarMatcher, token: u32) -> Result<bool>;
     }
 }
 
@@ -161,4 +176,32 @@ fn template_render(text_template: &TextTemplate, context: &[u8], time: i64) -> R
     guard("rendering the chat template", || {
         text_template.render(utf8(context, "the context")?, time)
     })
+}
+
+fn grammar_factory(
+    tokens: &ffi::Strings,
+    special: &[u8],
+    end: &[u32],
+) -> Result<Box<GrammarFactory>> {
+    guard("preparing the vocabulary for grammars", || {
+        grammar::factory(tokens, special, end).map(Box::new)
+    })
+}
+
+fn grammar_compile(factory: &GrammarFactory, spec: &[u8]) -> Result<Box<CompiledGrammar>> {
+    guard("compiling the grammar", || {
+        grammar::compile(factory, utf8(spec, "the grammar")?).map(Box::new)
+    })
+}
+
+fn grammar_start(grammar: &CompiledGrammar) -> Result<Box<GrammarMatcher>> {
+    guard("starting the grammar", || Ok(Box::new(grammar::start(grammar))))
+}
+
+fn grammar_mask(matcher: &mut GrammarMatcher, mask: &mut [u32]) -> Result<()> {
+    guard("computing a token mask", || matcher.fill_mask(mask))
+}
+
+fn grammar_accept(matcher: &mut GrammarMatcher, token: u32) -> Result<bool> {
+    guard("advancing the grammar", || matcher.accept(token))
 }

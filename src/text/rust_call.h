@@ -1,4 +1,4 @@
-// The seam to the Rust text library: turns its errors into Status. Private to this folder.
+// The seam to the Rust text library: turns its errors into Status. For this folder and grammar/.
 #pragma once
 
 #include <exception>
