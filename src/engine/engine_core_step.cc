@@ -117,6 +117,7 @@ Status EngineCore::Compute(std::span<const PlannedRow> rows) {
     if (planned.sample) {
       row.sampling = &sequence.request().sampling;
       row.banned = sequence.banned();
+      row.mask = sequence.mask();
     }
     if (sequence.state() == SequenceState::kComputingPrompt) {
       row.prompt_logprobs = sequence.request().prompt_logprobs;
@@ -147,6 +148,9 @@ void EngineCore::Commit(std::span<const PlannedRow> rows, TimePoint now) {
   for (size_t i = 0; i < rows.size(); ++i) {
     Sequence* const sequence = rows[i].sequence;
     RowOutput& output = output_.rows[i];
+    if (output.status.ok() && rows[i].sample) {
+      output.status = sequence->FollowGrammar(output.token);
+    }
     if (!output.status.ok()) {
       EndSequence(sequence, FinishReason::kError, output.status);
       continue;

@@ -31,7 +31,8 @@ OutputProcessor::OutputProcessor(const GenerationRequest& request, int32_t max_t
       // The answer goes on after the prompt, so that its first space is its own.
       detokenizer_(tokenizer_, {.skip_special = request.skip_special_tokens, .continuation = true}),
       matcher_(request.stop),
-      eos_ids_(request.ignore_eos ? std::vector<TokenId>() : Sorted(eos_ids)),
+      eos_ids_(request.ignore_eos && request.grammar == nullptr ? std::vector<TokenId>()
+                                                                : Sorted(eos_ids)),
       stop_ids_(Sorted(request.stop_token_ids)),
       banned_(Union(eos_ids_, stop_ids_)),
       min_tokens_(request.min_tokens),
@@ -45,7 +46,8 @@ std::span<const TokenId> OutputProcessor::banned() const {
   return banned_;
 }
 
-void OutputProcessor::Push(TokenId id, PositionLogprobs logprobs, GenerationEvent* event) {
+void OutputProcessor::Push(TokenId id, PositionLogprobs logprobs, GenerationEvent* event,
+                           bool complete) {
   ++usage_.completion_tokens;
   const bool is_eos = Contains(eos_ids_, id);
   if (is_eos || Contains(stop_ids_, id)) {
@@ -60,7 +62,7 @@ void OutputProcessor::Push(TokenId id, PositionLogprobs logprobs, GenerationEven
   event->tokens.push_back(std::move(token));
 
   PushText(detokenizer_.Push(id), event);
-  if (matcher_.matched()) {
+  if (matcher_.matched() || complete) {
     End(FinishReason::kStop, event);
   } else if (usage_.completion_tokens >= max_tokens_) {
     End(FinishReason::kLength, event);

@@ -8,6 +8,7 @@
 //   match on is shown. Every token is reported all the same, those of the stop string included (so
 //   that log-probabilities and usage agree), as vLLM does; the bytes of the reported tokens may
 //   then exceed the text.
+// - A complete grammar ends it with kStop, at its last token, min_tokens or not.
 // - The text of the first min_tokens tokens is not searched for stop strings, and the ids that
 // would
 //   end the answer are banned there.
@@ -42,9 +43,9 @@ class OutputProcessor {
   // The ids that may not be drawn as the next token; ascending.
   std::span<const TokenId> banned() const;
 
-  // Takes the next token. Adds to `event` what is known now, with `end` when this ends the answer.
-  // REQUIRES: nothing ended it before.
-  void Push(TokenId id, PositionLogprobs logprobs, GenerationEvent* event);
+  // Takes the next token; `complete`: it completes the grammar. Adds to `event` what is known now,
+  // with `end` when this ends the answer. REQUIRES: nothing ended it before.
+  void Push(TokenId id, PositionLogprobs logprobs, GenerationEvent* event, bool complete = false);
 
   // Ends the answer for a reason of the engine's; text held back is given out.
   void Finish(FinishReason reason, Status status, GenerationEvent* event);

@@ -14,6 +14,7 @@
 #include "core/sampling_params.h"
 #include "core/step.h"
 #include "core/types.h"
+#include "grammar/grammar.h"
 #include "text/stop_matcher.h"
 
 namespace lockstep {
@@ -32,6 +33,9 @@ struct GenerationRequest {
   std::vector<TokenId> stop_token_ids;  // beside the model's own end-of-sequence ids
   bool ignore_eos = false;              // the model's end-of-sequence ids do not end it
   bool skip_special_tokens = true;
+  // Not null: what the answer must look like. It ends when that is complete, and the model's
+  // end-of-sequence ids end it wherever the grammar allows an end, whatever ignore_eos says.
+  std::shared_ptr<const Grammar> grammar;
   int32_t prompt_logprobs = -1;  // >= 0: as StepRow::prompt_logprobs, sent with the first event
   // > 0: the conversation's next prompt will begin with so many of this one's tokens; what follows
   // (the opening of the answer) it need not contain. Says where a state is worth keeping.

@@ -7,6 +7,15 @@
 
 namespace lockstep {
 
+namespace {
+
+Result<std::unique_ptr<TokenMatcher>> StartGrammar(const GenerationRequest& request) {
+  if (request.grammar == nullptr) return std::unique_ptr<TokenMatcher>();
+  return request.grammar->Start();
+}
+
+}  // namespace
+
 Sequence::Sequence(RequestId id, GenerationRequest request, int32_t max_tokens,
                    std::shared_ptr<const Tokenizer> tokenizer, const std::vector<TokenId>& eos_ids,
                    TimePoint submitted)
@@ -15,6 +24,7 @@ Sequence::Sequence(RequestId id, GenerationRequest request, int32_t max_tokens,
       max_tokens_(max_tokens),
       prompt_tokens_(static_cast<int32_t>(request_.prompt.size())),
       output_(request_, max_tokens, std::move(tokenizer), eos_ids),
+      matcher_(StartGrammar(request_)),
       tokens_(std::move(request_.prompt)),
       submitted_(submitted) {
   tokens_.reserve(static_cast<size_t>(worst_case_tokens()));
@@ -34,6 +44,16 @@ int32_t Sequence::Adopt(int32_t computed) {
   return more;
 }
 
+std::span<const uint32_t> Sequence::mask() const {
+  if (!matcher_.ok() || *matcher_ == nullptr) return {};
+  return (*matcher_)->mask();
+}
+
+Status Sequence::FollowGrammar(TokenId token) {
+  if (!matcher_.ok()) return matcher_.status();
+  return *matcher_ == nullptr ? OkStatus() : (*matcher_)->Accept(token);
+}
+
 bool Sequence::Advance(int32_t count, RowOutput* output, GenerationEvent* event) {
   LOCKSTEP_CHECK(state_ == SequenceState::kComputingPrompt || state_ == SequenceState::kDecoding);
   LOCKSTEP_CHECK(count <= uncomputed());
@@ -47,7 +67,8 @@ bool Sequence::Advance(int32_t count, RowOutput* output, GenerationEvent* event)
   if (wants_tokens()) {
     LOCKSTEP_CHECK(output->token >= 0);
     tokens_.push_back(output->token);
-    output_.Push(output->token, std::move(output->logprobs), event);
+    const bool complete = matcher_.ok() && *matcher_ != nullptr && (*matcher_)->complete();
+    output_.Push(output->token, std::move(output->logprobs), event, complete);
   } else {
     output_.Finish(FinishReason::kLength, OkStatus(), event);
   }

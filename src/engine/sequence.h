@@ -15,6 +15,7 @@
 #include "core/types.h"
 #include "engine/output_processor.h"
 #include "engine/request.h"
+#include "grammar/grammar.h"
 
 namespace lockstep {
 
@@ -45,6 +46,11 @@ class Sequence {
   bool wants_tokens() const { return max_tokens_ > 0; }
   // Of the next token.
   std::span<const TokenId> banned() const { return output_.banned(); }
+  std::span<const uint32_t> mask() const;  // empty: no grammar
+
+  // Moves the grammar on, before Advance takes the same token over. Errors: this answer cannot go
+  // on.
+  Status FollowGrammar(TokenId token);
 
   // Pending -> computing prompt. REQUIRES: pending.
   void Start(CacheSlot slot);
@@ -86,7 +92,8 @@ class Sequence {
   GenerationRequest request_;
   const int32_t max_tokens_;
   const int32_t prompt_tokens_;
-  OutputProcessor output_;  // reads request_ before its prompt moves
+  OutputProcessor output_;                         // reads request_ before its prompt moves
+  Result<std::unique_ptr<TokenMatcher>> matcher_;  // null: no grammar
   std::vector<TokenId> tokens_;
   std::vector<PositionLogprobs> prompt_logprobs_;  // until the first event takes them
   int32_t computed_ = 0;

@@ -1,5 +1,6 @@
 #include "sampling/processors.h"
 
+#include <algorithm>
 #include <limits>
 
 namespace lockstep {
@@ -29,6 +30,18 @@ void PenalizePresence(const StepRow& row, float presence, float frequency, Token
   }
 }
 
+// Most words are all zeros (JSON's structure) or all ones (text).
+void ApplyMask(std::span<const uint32_t> mask, std::span<float> logits) {
+  for (size_t first = 0; first < logits.size(); first += 32) {
+    const uint32_t word = mask[first / 32];
+    if (word == UINT32_MAX) continue;
+    const size_t count = std::min<size_t>(32, logits.size() - first);
+    for (size_t bit = 0; bit < count; ++bit) {
+      if ((word >> bit & 1) == 0) logits[first + bit] = kNever;
+    }
+  }
+}
+
 }  // namespace
 
 void TokenCounts::Reset(int32_t vocab_size) {
@@ -43,11 +56,7 @@ void ProcessLogits(const StepRow& row, TokenCounts* counts, std::span<float> log
   PenalizeRepetition(row, params.repetition_penalty, counts, logits);
   PenalizePresence(row, params.presence_penalty, params.frequency_penalty, counts, logits);
   for (TokenId id : row.banned) logits[id] = kNever;
-  if (!row.mask.empty()) {
-    for (size_t t = 0; t < logits.size(); ++t) {
-      if ((row.mask[t / 32] >> (t % 32) & 1) == 0) logits[t] = kNever;
-    }
-  }
+  if (!row.mask.empty()) ApplyMask(row.mask, logits);
 }
 
 }  // namespace lockstep

@@ -43,6 +43,11 @@ bool Reads(const CacheGroupSpec& spec, int32_t p, int32_t q) {
   return spec.kind != CacheKind::kWindow || q > p - spec.window || q < spec.sinks;
 }
 
+bool Masked(const StepRow& row, TokenId token) {
+  const auto t = static_cast<size_t>(token);
+  return !row.mask.empty() && (row.mask[t / 32] >> (t % 32) & 1) == 0;
+}
+
 }  // namespace
 
 FakeExecutor::FakeExecutor(FakeOptions options) : options_(std::move(options)) {
@@ -192,7 +197,7 @@ TokenId FakeExecutor::Sample(const StepRow& row) const {
   do {
     token = static_cast<TokenId>(hash % static_cast<uint64_t>(info_.vocab_size));
     hash = Mix(hash);
-  } while (std::binary_search(row.banned.begin(), row.banned.end(), token));
+  } while (std::binary_search(row.banned.begin(), row.banned.end(), token) || Masked(row, token));
   return token;
 }
 
