@@ -71,17 +71,21 @@ struct GenerationJob {
 
 using ApiResult = std::variant<ApiReply, GenerationJob>;
 
+ApiReply ErrorReply(const Status& status);
+// A server-sent event that carries `status` as OpenAI's error object.
+std::string ErrorEvent(const Status& status);
+
 struct Route {
   std::string_view method;
   std::string_view path;  // a trailing "*" matches any rest
   ApiResult (*handler)(const ApiContext&, const ApiCall&);
   bool heavy = false;  // run on a worker thread: it tokenises
+  // How this API says that a request failed, before and within a stream.
+  ApiReply (*error)(const Status&) = ErrorReply;
+  std::string (*error_event)(const Status&) = ErrorEvent;
 };
 
 ApiReply JsonReply(const Json& body);
-ApiReply ErrorReply(const Status& status);
-// A server-sent event that carries `status` as OpenAI's error object.
-std::string ErrorEvent(const Status& status);
 // "data: <json>\n\n", appended.
 void AppendEvent(const Json& data, std::string* out);
 

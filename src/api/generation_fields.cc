@@ -13,13 +13,7 @@ namespace {
 
 // Fields of vLLM and llama-server that change an answer and are not done here, beside OpenAI's own.
 constexpr UnsupportedField kUnsupported[] = {
-    {"structured_outputs", nullptr},
-    {"guided_json", nullptr},
-    {"guided_regex", nullptr},
-    {"guided_choice", nullptr},
-    {"guided_grammar", nullptr},
-    {"grammar", nullptr},
-    {"json_schema", nullptr},
+    {"guided_whitespace_pattern", nullptr},
     {"use_beam_search", "false"},
     {"length_penalty", "1"},
     {"early_stopping", "false"},
@@ -83,43 +77,6 @@ Status ReadLogitBias(const Json& body, int32_t vocab_size, SamplingParams* sampl
   return OkStatus();
 }
 
-Status ReadStop(const Json& body, StopStrings* stop) {
-  const Json* value = FindField(body, "stop");
-  if (value == nullptr) return OkStatus();
-  std::vector<std::string> all;
-  if (value->is_string()) {
-    all.push_back(value->get<std::string>());
-  } else if (value->is_array()) {
-    for (size_t i = 0; i < value->size(); ++i) {
-      const Json& item = (*value)[i];
-      if (!item.is_string()) return WrongType(fmt::format("stop[{}]", i), "a string", item);
-      all.push_back(item.get<std::string>());
-    }
-  } else {
-    return WrongType("stop", "a string or an array of strings", *value);
-  }
-  if (all.size() > kMaxStopStrings) {
-    return InvalidArgument(fmt::format("'stop' may hold at most {} strings", kMaxStopStrings),
-                           "stop");
-  }
-  size_t total = 0;
-  for (const std::string& text : all) {
-    if (text.size() > kMaxStopBytes) {
-      return InvalidArgument(
-          fmt::format("a 'stop' string may have at most {} bytes", kMaxStopBytes), "stop");
-    }
-    total += text.size();
-  }
-  if (total > kMaxStopTotalBytes) {
-    return InvalidArgument(
-        fmt::format("all 'stop' strings together may have at most {} bytes", kMaxStopTotalBytes),
-        "stop");
-  }
-  // Once, here, for all choices of the request.
-  *stop = StopStrings(std::move(all));
-  return OkStatus();
-}
-
 Status ReadStreamOptions(const Json& body, GenerationFields* fields) {
   LOCKSTEP_RETURN_IF_ERROR(ReadBool(body, "stream", &fields->stream));
   const Json* options = FindField(body, "stream_options");
@@ -146,6 +103,44 @@ Status ReadCacheSalt(const Json& body, std::string* salt) {
 }
 
 }  // namespace
+
+Status ReadStop(const Json& body, std::string_view name, StopStrings* stop) {
+  const Json* value = FindField(body, name);
+  if (value == nullptr) return OkStatus();
+  std::vector<std::string> all;
+  if (value->is_string()) {
+    all.push_back(value->get<std::string>());
+  } else if (value->is_array()) {
+    for (size_t i = 0; i < value->size(); ++i) {
+      const Json& item = (*value)[i];
+      if (!item.is_string()) return WrongType(fmt::format("{}[{}]", name, i), "a string", item);
+      all.push_back(item.get<std::string>());
+    }
+  } else {
+    return WrongType(name, "a string or an array of strings", *value);
+  }
+  if (all.size() > kMaxStopStrings) {
+    return InvalidArgument(fmt::format("'{}' may hold at most {} strings", name, kMaxStopStrings),
+                           std::string(name));
+  }
+  size_t total = 0;
+  for (const std::string& text : all) {
+    if (text.size() > kMaxStopBytes) {
+      return InvalidArgument(
+          fmt::format("a '{}' string may have at most {} bytes", name, kMaxStopBytes),
+          std::string(name));
+    }
+    total += text.size();
+  }
+  if (total > kMaxStopTotalBytes) {
+    return InvalidArgument(fmt::format("all '{}' strings together may have at most {} bytes", name,
+                                       kMaxStopTotalBytes),
+                           std::string(name));
+  }
+  // Once, here, for all choices of the request.
+  *stop = StopStrings(std::move(all));
+  return OkStatus();
+}
 
 Status RefuseUnsupported(const Json& body, std::span<const UnsupportedField> fields) {
   for (const UnsupportedField& field : fields) {
@@ -189,7 +184,7 @@ Result<GenerationFields> ReadGenerationFields(const Json& body, const ServedMode
     LOCKSTEP_RETURN_IF_ERROR(ReadInt(body, "seed", INT64_MIN, INT64_MAX, &seed));
     request.seed = static_cast<uint64_t>(seed);
   }
-  LOCKSTEP_RETURN_IF_ERROR(ReadStop(body, &request.stop));
+  LOCKSTEP_RETURN_IF_ERROR(ReadStop(body, "stop", &request.stop));
   if (const Json* ids = FindField(body, "stop_token_ids")) {
     LOCKSTEP_ASSIGN_OR_RETURN(request.stop_token_ids,
                               AsTokens(*ids, "stop_token_ids", model.vocab_size));

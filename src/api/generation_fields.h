@@ -34,6 +34,9 @@ Result<GenerationFields> ReadGenerationFields(const Json& body, const ServedMode
 // "max_tokens" and the like: at least `low`; request.min_tokens must not pass it.
 Status ReadMaxTokens(const Json& body, const char* name, int32_t low, GenerationRequest* request);
 
+// Strings that end an answer: one, or a list, in the field `name`.
+Status ReadStop(const Json& body, std::string_view name, StopStrings* stop);
+
 // A field that the API (or a well-known server) has and this one does not do yet. Null or the
 // harmless value is accepted; anything else is refused by name.
 struct UnsupportedField {

@@ -35,6 +35,27 @@ Result<std::vector<TokenId>> EncodePrompt(std::string_view text, const EncodeOpt
   return tokens;
 }
 
+Result<RenderedPrompt> RenderPrompt(const Json& context, const ServedModel& model,
+                                    const GenerationRequest& request, const PromptName& name,
+                                    const std::atomic<bool>* client_gone) {
+  if (model.chat_template == nullptr) {
+    return InvalidArgument(
+        "this model has no chat template; use /v1/completions with a finished prompt", "messages");
+  }
+  LOCKSTEP_RETURN_IF_ERROR(CheckClient(client_gone));
+  RenderedPrompt prompt;
+  LOCKSTEP_ASSIGN_OR_RETURN(prompt.text, model.chat_template->Render(DumpJson(context)));
+  // The template writes BOS itself: adding the tokenizer's would make two.
+  EncodeOptions options;
+  options.add_special = false;
+  LOCKSTEP_ASSIGN_OR_RETURN(prompt.tokens,
+                            EncodePrompt(prompt.text, options, model, request, name, client_gone));
+  if (prompt.tokens.empty()) {
+    return InvalidArgument("the prompt that 'messages' render to has no tokens", "messages");
+  }
+  return prompt;
+}
+
 Status CheckPromptLength(size_t tokens, const ServedModel& model, const GenerationRequest& request,
                          const PromptName& name) {
   return CheckContext(Use(tokens, /*at_least=*/false, model, request, name));

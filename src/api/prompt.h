@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "api/json.h"
 #include "api/served_model.h"
 #include "base/status.h"
 #include "core/types.h"
@@ -27,6 +28,17 @@ Result<std::vector<TokenId>> EncodePrompt(std::string_view text, const EncodeOpt
                                           const ServedModel& model,
                                           const GenerationRequest& request, const PromptName& name,
                                           const std::atomic<bool>* client_gone);
+
+struct RenderedPrompt {
+  std::string text;
+  std::vector<TokenId> tokens;  // not empty
+};
+
+// A conversation through the model's chat template; `context` is what the template renders. Errors
+// as above, and what the template says.
+Result<RenderedPrompt> RenderPrompt(const Json& context, const ServedModel& model,
+                                    const GenerationRequest& request, const PromptName& name,
+                                    const std::atomic<bool>* client_gone);
 
 // Refuses what cannot fit, before it is copied for each choice. Errors: kContextLength.
 Status CheckPromptLength(size_t tokens, const ServedModel& model, const GenerationRequest& request,

@@ -1,5 +1,6 @@
 #include "api/routes.h"
 
+#include "api/anthropic_messages/endpoint.h"
 #include "api/health/endpoint.h"
 #include "api/metrics/endpoint.h"
 #include "api/models/endpoint.h"
@@ -13,6 +14,9 @@ namespace {
 constexpr Route kRoutes[] = {
     {"POST", "/v1/chat/completions", HandleChatCompletions, true},
     {"POST", "/v1/completions", HandleCompletions, true},
+    {"POST", "/v1/messages", HandleMessages, true, AnthropicErrorReply, AnthropicErrorEvent},
+    {"POST", "/v1/messages/count_tokens", HandleCountTokens, true, AnthropicErrorReply,
+     AnthropicErrorEvent},
     {"GET", "/v1/models", HandleModels},
     {"GET", "/v1/models/*", HandleModel},
     {"POST", "/tokenize", HandleTokenize, true},

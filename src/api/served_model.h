@@ -11,6 +11,7 @@
 
 #include "base/status.h"
 #include "engine/engine.h"
+#include "grammar/grammar.h"
 #include "text/chat_template.h"
 #include "text/tokenizer.h"
 
@@ -28,6 +29,7 @@ struct ServedModel {
   Engine* engine = nullptr;
   std::shared_ptr<const Tokenizer> tokenizer;
   std::shared_ptr<const ChatTemplate> chat_template;  // null: chat requests are refused
+  std::shared_ptr<GrammarCompiler> grammars;          // for this vocabulary
 };
 
 // Whether a request for `name` may be answered. Errors: kNotFound, param "model", listing the ids.

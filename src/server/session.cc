@@ -65,17 +65,17 @@ struct Session::Work {
   std::unique_ptr<GenerationRun> run;  // null: `reply` is the answer
   bool ready = false;                  // on the strand
 
-  void Refuse() { reply = ErrorReply(OutOfMemory()); }
+  void Refuse(const HttpRequest& request) { reply = request.match.route->error(OutOfMemory()); }
 
   void Do(const HttpRequest& request, const ApiContext& context, const ServerState& state,
           const ClientSocket& client, const std::function<void()>& readable) {
     try {
       DoOrThrow(request, context, state, client, readable);
     } catch (const std::bad_alloc&) {
-      Refuse();
+      Refuse(request);
     } catch (const std::exception& exception) {
       LogError("{}: {}", request.match.route->path, exception.what());
-      reply = ErrorReply(Internal("an unexpected error"));
+      reply = request.match.route->error(Internal("an unexpected error"));
     }
   }
 
@@ -84,7 +84,7 @@ struct Session::Work {
                  const ClientSocket& client, const std::function<void()>& readable) {
     // It may have waited in a queue for longer than its client did.
     if (const Status there = CheckClient(&client.gone_flag()); !there.ok()) {
-      reply = ErrorReply(there);
+      reply = request.match.route->error(there);
       return;
     }
     const ApiCall call{request.body, request.match.rest, NewUniqueId(), UnixNow(),
@@ -99,7 +99,7 @@ struct Session::Work {
     if (started.ok()) {
       run = std::move(started).value();
     } else {
-      reply = ErrorReply(started.status());
+      reply = request.match.route->error(started.status());
     }
   }
 };
@@ -231,7 +231,7 @@ asio::awaitable<std::shared_ptr<Session::Work>> Session::Run(HttpRequest& reques
       TellReady(client_, work);
     });
   } catch (const std::bad_alloc&) {
-    work->Refuse();
+    work->Refuse(request);
     work->ready = true;
   }
   while (!work->ready) {
@@ -250,7 +250,7 @@ asio::awaitable<bool> Session::AnswerWhole(GenerationRun& run, const HttpRequest
       if (status.ok()) {
         reply.body = run.writer().End();
       } else {
-        reply = ErrorReply(status);
+        reply = request.match.route->error(status);
       }
       const bool more = co_await Send(reply, request);
       co_return more;
@@ -280,7 +280,7 @@ asio::awaitable<bool> Session::AnswerStream(GenerationRun& run, const HttpReques
     const bool over = !status.ok() || run.done();
     if (over && status.ok()) events += run.writer().End();
     if (!status.ok()) {
-      const std::string failure = ErrorEvent(status);
+      const std::string failure = request.match.route->error_event(status);
       LogFailure(request, head.status, failure);
       events += failure;
     }

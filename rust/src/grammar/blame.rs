@@ -1,6 +1,8 @@
 //! Which part of a schema cannot be compiled: the deepest subschema that fails alone, and the
 //! keyword without which it does not.
 
+use std::time::{Duration, Instant};
+
 use llguidance::api::TopLevelGrammar;
 use serde_json::{Map, Value};
 
@@ -9,16 +11,22 @@ use super::spec::{parse_schema, Kind, Spec};
 
 /// Compiling is the only test there is; a schema of many parts is searched only so far.
 const MAX_TRIALS: usize = 200;
+const MAX_TIME: Duration = Duration::from_secs(1);
 
 struct Search<'a> {
     compiles: &'a dyn Fn(TopLevelGrammar) -> bool,
     definitions: Map<String, Value>,
     trials: usize,
+    since: Instant,
 }
 
 impl Search<'_> {
+    fn over(&self) -> bool {
+        self.trials >= MAX_TRIALS || self.since.elapsed() > MAX_TIME
+    }
+
     fn fails(&mut self, part: &Value) -> bool {
-        if self.trials >= MAX_TRIALS {
+        if self.over() {
             return false;
         }
         self.trials += 1;
@@ -47,7 +55,7 @@ impl Search<'_> {
             if let Value::Object(object) = &mut without {
                 object.shift_remove(keyword);
             }
-            if self.trials < MAX_TRIALS && !self.fails(&without) {
+            if !self.over() && !self.fails(&without) {
                 return (schema::join(path, keyword), keyword.clone());
             }
         }
@@ -67,7 +75,7 @@ fn in_schema(
             definitions.insert(key.to_string(), value.clone());
         }
     }
-    let mut search = Search { compiles, definitions, trials: 0 };
+    let mut search = Search { compiles, definitions, trials: 0, since: Instant::now() };
     search.fails(&whole).then(|| search.descend(&whole, root))
 }
 

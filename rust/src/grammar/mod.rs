@@ -22,6 +22,9 @@ use crate::ffi::Strings;
 /// llguidance and the parsers below it recurse; what spec.rs lets through stays far below this.
 const STACK_BYTES: usize = 64 << 20;
 
+/// Of one or two KiB each, for each answer on its own.
+const MAX_LEXER_STATES: usize = 50_000;
+
 /// A vocabulary prepared for masks; one a model.
 pub struct GrammarFactory {
     parsers: Arc<ParserFactory>,
@@ -55,6 +58,7 @@ pub fn factory(tokens: &Strings, special: &[u8], end: &[u32]) -> Result<GrammarF
         .map_err(|e| fail(format!("cannot prepare the vocabulary for grammars: {e:#}")))?;
     parsers.quiet();
     parsers.limits_mut().verbose_errors = false;
+    parsers.limits_mut().max_lexer_states = MAX_LEXER_STATES;
     Ok(GrammarFactory { parsers: Arc::new(parsers), mask_words: tokens.ends.len().div_ceil(32) })
 }
 

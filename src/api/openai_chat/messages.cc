@@ -155,32 +155,4 @@ Result<Json> ReadMessages(const Json& body) {
   return out;
 }
 
-Result<Json> ReadTools(const Json& body) {
-  const Json* tools = FindField(body, "tools");
-  if (tools == nullptr) return Json::array();
-  if (!tools->is_array()) return WrongType("tools", "an array", *tools);
-  for (size_t i = 0; i < tools->size(); ++i) {
-    const Json& tool = (*tools)[i];
-    const std::string path = fmt::format("tools[{}]", i);
-    if (!tool.is_object()) return WrongType(path, "an object", tool);
-    const Json* type = FindField(tool, "type");
-    if (type == nullptr) return Missing(path + ".type");
-    if (!type->is_string()) return WrongType(path + ".type", "a string", *type);
-    if (*type != "function") {
-      return Unimplemented(fmt::format("'{}.type' must be \"function\"", path), path + ".type");
-    }
-    const Json* function = FindField(tool, "function");
-    if (function == nullptr) return Missing(path + ".function");
-    if (!function->is_object()) return WrongType(path + ".function", "an object", *function);
-    const Json* name = FindField(*function, "name");
-    if (name == nullptr) return Missing(path + ".function.name");
-    if (!name->is_string()) return WrongType(path + ".function.name", "a string", *name);
-    const Json* parameters = FindField(*function, "parameters");
-    if (parameters != nullptr && !parameters->is_object()) {
-      return WrongType(path + ".function.parameters", "an object", *parameters);
-    }
-  }
-  return *tools;
-}
-
 }  // namespace lockstep

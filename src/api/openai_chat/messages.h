@@ -10,7 +10,4 @@ namespace lockstep {
 // Errors: kInvalidArgument or kUnimplemented naming the path, as "messages[2].content[0].text".
 Result<Json> ReadMessages(const Json& body);
 
-// The `tools` array, checked for its outer shape. Errors as above.
-Result<Json> ReadTools(const Json& body);
-
 }  // namespace lockstep

@@ -4,7 +4,6 @@
 
 #include <string>
 
-#include "api/excerpt.h"
 #include "api/fields.h"
 #include "api/openai_chat/messages.h"
 
@@ -14,7 +13,6 @@ namespace {
 constexpr UnsupportedField kUnsupported[] = {
     {"functions", "[]"},
     {"function_call", "\"none\""},
-    {"parallel_tool_calls", "true"},
     {"modalities", "[\"text\"]"},
     {"audio", nullptr},
     {"prediction", nullptr},
@@ -30,46 +28,10 @@ constexpr UnsupportedField kUnsupported[] = {
     {"mm_processor_kwargs", nullptr},
 };
 
-Status CheckResponseFormat(const Json& body) {
-  const Json* format = FindField(body, "response_format");
-  if (format == nullptr) return OkStatus();
-  if (!format->is_object()) return WrongType("response_format", "an object", *format);
-  const Json* type = FindField(*format, "type");
-  if (type == nullptr) {
-    return InvalidArgument("'response_format.type' is required", "response_format.type");
-  }
-  if (!type->is_string()) return WrongType("response_format.type", "a string", *type);
-  if (*type == "text") return OkStatus();
-  return Unimplemented(fmt::format("'response_format' of type \"{}\" is not supported yet",
-                                   Excerpt(type->get_ref<const std::string&>())),
-                       "response_format");
-}
-
-// Sets `tools` in the context unless the request says that none may be called.
-Status ReadToolFields(const Json& body, Json* context) {
-  LOCKSTEP_ASSIGN_OR_RETURN(Json tools, ReadTools(body));
-  bool none = false;
-  if (const Json* choice = FindField(body, "tool_choice")) {
-    if (!choice->is_string() && !choice->is_object()) {
-      return WrongType("tool_choice", "a string or an object", *choice);
-    }
-    none = *choice == "none";
-    if (!none && *choice != "auto") {
-      return Unimplemented("'tool_choice' other than \"none\" and \"auto\" is not supported yet",
-                           "tool_choice");
-    }
-    if (!none && tools.empty()) {
-      return InvalidArgument("'tool_choice' is only allowed when 'tools' are given", "tool_choice");
-    }
-  }
-  if (!none && !tools.empty()) (*context)["tools"] = std::move(tools);
-  return OkStatus();
-}
-
-Result<Json> ReadTemplateContext(const Json& body) {
+Result<Json> ReadTemplateContext(const Json& body, const ToolUse& use) {
   Json context;
   LOCKSTEP_ASSIGN_OR_RETURN(context["messages"], ReadMessages(body));
-  LOCKSTEP_RETURN_IF_ERROR(ReadToolFields(body, &context));
+  if (use.choice != ToolUse::Choice::kNone) context["tools"] = use.tools;
   bool add_generation_prompt = true;
   LOCKSTEP_RETURN_IF_ERROR(ReadBool(body, "add_generation_prompt", &add_generation_prompt));
   context["add_generation_prompt"] = add_generation_prompt;
@@ -127,14 +89,15 @@ Result<ChatRequest> ReadChatRequest(std::string_view body, const ServedModel& mo
   ChatRequest request;
   LOCKSTEP_ASSIGN_OR_RETURN(request.fields, ReadGenerationFields(json, model));
   LOCKSTEP_RETURN_IF_ERROR(RefuseUnsupported(json, kUnsupported));
-  LOCKSTEP_RETURN_IF_ERROR(CheckResponseFormat(json));
   LOCKSTEP_RETURN_IF_ERROR(CheckIgnored(json));
   GenerationRequest& generation = request.fields.request;
   LOCKSTEP_RETURN_IF_ERROR(ReadMaxTokens(json, "max_completion_tokens", 1, &generation));
   LOCKSTEP_RETURN_IF_ERROR(ReadMaxTokens(json, "max_tokens", 1, &generation));
   if (FindField(json, "max_tokens") == nullptr) request.max_tokens_name = "max_completion_tokens";
+  LOCKSTEP_ASSIGN_OR_RETURN(request.structured, ReadStructuredOutput(json));
   LOCKSTEP_RETURN_IF_ERROR(ReadLogprobs(json, &request.top_logprobs));
-  LOCKSTEP_ASSIGN_OR_RETURN(request.template_context, ReadTemplateContext(json));
+  LOCKSTEP_ASSIGN_OR_RETURN(request.tools, ReadToolUse(json));
+  LOCKSTEP_ASSIGN_OR_RETURN(request.template_context, ReadTemplateContext(json, request.tools));
   return request;
 }
 

@@ -3,16 +3,21 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "api/generation_fields.h"
 #include "api/json.h"
+#include "api/structured_output.h"
+#include "api/tool_use.h"
 #include "base/status.h"
 
 namespace lockstep {
 
 struct ChatRequest {
   GenerationFields fields;
+  std::optional<StructuredOutput> structured;  // to be compiled once the prompt is known
+  ToolUse tools;
   Json template_context;      // what the chat template renders: messages, tools, ...
   int32_t top_logprobs = -1;  // -1: no log-probabilities
   const char* max_tokens_name = "max_tokens";  // the field that the request used

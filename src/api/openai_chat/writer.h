@@ -1,5 +1,6 @@
 // Writes the answer of POST /v1/chat/completions: one chat.completion, or a stream of
-// chat.completion.chunk events that ends in [DONE]. The deltas joined are the message's content.
+// chat.completion.chunk events that ends in [DONE]. The deltas joined are the message's fields:
+// content, reasoning and tool calls.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +10,7 @@
 
 #include "api/choice.h"
 #include "api/endpoint.h"
+#include "text/answer_parser.h"
 #include "text/tokenizer.h"
 
 namespace lockstep {
@@ -20,6 +22,7 @@ struct ChatAnswerOptions {
   bool include_usage = false;
   int32_t top_logprobs = -1;  // -1: none
   std::shared_ptr<const Tokenizer> tokenizer;
+  AnswerParserOptions parser;
 };
 
 class ChatWriter : public AnswerWriter {
@@ -32,13 +35,26 @@ class ChatWriter : public AnswerWriter {
 
  private:
   struct State {
+    explicit State(const AnswerParserOptions& options) : parser(options) {}
     Choice choice;
-    std::string content;            // non-stream
-    Json logprobs = Json::array();  // non-stream
+    AnswerParser parser;
+    size_t calls = 0;  // shown so far
+    // Non-stream.
+    std::string content;
+    std::string reasoning;
+    Json tool_calls = Json::array();
+    Json logprobs = Json::array();
   };
   Json Logprobs(const ChoiceDelta& delta) const;
+  // The id of a call is its own within the answer, and of the shape that its model's template
+  // takes back.
+  std::string CallId(size_t index, size_t call) const;
+  std::vector<Json> Deltas(size_t index, const std::vector<AnswerDelta>& parts);
+  void Collect(size_t index, const std::vector<AnswerDelta>& parts);
   void AppendChunk(size_t index, Json delta, Json logprobs, Json finish_reason,
                    std::string* out) const;
+  const char* FinishReasonOf(const State& state) const;
+  Json Message(State* state) const;
   Usage TotalUsage() const;
 
   ChatAnswerOptions options_;

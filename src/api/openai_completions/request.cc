@@ -6,13 +6,13 @@
 
 #include "api/fields.h"
 #include "api/prompt.h"
+#include "api/structured_output.h"
 
 namespace lockstep {
 namespace {
 
 constexpr UnsupportedField kUnsupported[] = {
     {"suffix", "\"\""},
-    {"response_format", "{\"type\":\"text\"}"},
     {"add_special_tokens", "true"},
 };
 
@@ -108,6 +108,10 @@ Result<CompletionRequest> ReadCompletionRequest(std::string_view body, const Ser
   LOCKSTEP_RETURN_IF_ERROR(ReadBestOf(json, &request));
   LOCKSTEP_RETURN_IF_ERROR(ReadInt32(json, "logprobs", 0, kMaxTopLogprobs, &request.logprobs));
   LOCKSTEP_RETURN_IF_ERROR(ReadBool(json, "echo", &request.echo));
+  LOCKSTEP_ASSIGN_OR_RETURN(const auto structured, ReadStructuredOutput(json));
+  if (structured) {
+    LOCKSTEP_ASSIGN_OR_RETURN(request.fields.request.grammar, CompileGrammar(*structured, model));
+  }
   const PromptContext context{model, request.fields.request, client_gone};
   LOCKSTEP_RETURN_IF_ERROR(
       ReadPrompts(json, context, static_cast<size_t>(request.best_of), &request.prompts));

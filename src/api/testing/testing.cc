@@ -126,8 +126,12 @@ TestModel::TestModel(ModelOptions options) {
   served.vocab_size = kVocab;
   served.max_context = options.fake.max_context;
   served.engine = engine.get();
+  served.grammars =
+      std::make_shared<GrammarCompiler>(served.tokenizer, kVocab, std::vector<TokenId>{kImEnd});
   if (options.with_template) {
-    served.chat_template = Must(ChatTemplate::Compile(kChatMl, {"<s>", "<|im_end|>"}));
+    const std::string_view source =
+        options.chat_template.empty() ? kChatMl : std::string_view(options.chat_template);
+    served.chat_template = Must(ChatTemplate::Compile(source, {"<s>", "<|im_end|>"}));
   }
 }
 

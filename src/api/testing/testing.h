@@ -32,6 +32,7 @@ struct ModelOptions {
   EngineOptions engine;
   bool adds_bos = false;
   bool with_template = true;
+  std::string chat_template;  // empty: ChatML, with tools and tool calls as JSON
 
   ModelOptions();
 };

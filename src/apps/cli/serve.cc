@@ -90,6 +90,8 @@ ServedModel Describe(const LoadedModel& loaded, const ServeOptions& options) {
   served.engine = loaded.engine.get();
   served.tokenizer = loaded.tokenizer;
   served.chat_template = loaded.chat_template;
+  served.grammars = std::make_shared<GrammarCompiler>(loaded.tokenizer, info.vocab_size,
+                                                      loaded.engine->options().eos_ids);
   return served;
 }
 
