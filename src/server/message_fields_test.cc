@@ -35,7 +35,7 @@ Json AskStream(Stack& stack, const std::string& fields) {
   const RawResponse response =
       Post(stack.port(), "/v1/chat/completions", "{\"stream\":true," + fields + "}");
   EXPECT_EQ(response.status, 200) << response.body;
-  Json joined;
+  Json joined = Json::object();
   for (const std::string& event : response.events) {
     if (event == "[DONE]") break;
     const Json choice = Json::parse(event)["choices"][0];

@@ -73,9 +73,9 @@ bool AnswerParser::Step(bool last, Deltas* out) {
     case State::kCall:
       return Call(last, out);
     case State::kOpen:
-      return Open(last);
+      return Open();
     case State::kBefore:
-      return Before(last, out);
+      return Before(out);
     case State::kArgs:
       return Args(out);
     case State::kAfter:
@@ -237,17 +237,17 @@ void AnswerParser::NoCall(Deltas* out) {
   state_ = text_state_;
 }
 
-bool AnswerParser::Open(bool last) {
+bool AnswerParser::Open() {
   if (trims_) Drop(LeadingSpace(pending_));
   if (pending_.empty()) return false;
   const Match match = MatchAt(pending_, options_.enforced->open);
-  if (match == Match::kMaybe && !last) return false;
+  if (match == Match::kMaybe) return false;
   if (match == Match::kYes) Drop(options_.enforced->open.size());
   state_ = match == Match::kYes ? State::kBefore : State::kContent;
   return true;
 }
 
-bool AnswerParser::Before(bool last, Deltas* out) {
+bool AnswerParser::Before(Deltas* out) {
   bool maybe = false;
   const auto& shapes = options_.enforced->calls;
   for (size_t i = 0; i < shapes.size(); ++i) {
@@ -262,8 +262,8 @@ bool AnswerParser::Before(bool last, Deltas* out) {
     state_ = State::kArgs;
     return true;
   }
-  if (maybe && !last) return false;
-  // Cut before it was told which tool is called.
+  // Cut before it was told which tool is called: of the fixed text nothing is shown.
+  if (maybe) return false;
   state_ = State::kContent;
   return true;
 }

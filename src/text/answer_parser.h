@@ -5,7 +5,8 @@
 // - Reasoning stands at the beginning alone; a <think> later on is text. The white space around it
 //   is dropped.
 // - A call that the model writes of its own accord is shown when it is whole: one that does not
-//   parse stays in the text. Calls that a grammar enforces are shown as they come.
+//   parse stays in the text. Calls that a grammar enforces are shown as they come;
+//   of one that is cut before its name is told nothing is shown.
 // - White space before, between and after calls is dropped.
 //
 // Not thread-safe: one an answer.
@@ -84,8 +85,8 @@ class AnswerParser {
   bool Start(bool last);
   bool Text(bool last, std::vector<AnswerDelta>* out);
   bool Call(bool last, std::vector<AnswerDelta>* out);
-  bool Open(bool last);
-  bool Before(bool last, std::vector<AnswerDelta>* out);
+  bool Open();
+  bool Before(std::vector<AnswerDelta>* out);
   bool Args(std::vector<AnswerDelta>* out);
   bool After();
   bool Between();

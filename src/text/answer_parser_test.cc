@@ -222,8 +222,8 @@ TEST(AnswerParser, EnforcedCallsAreShownAsTheyCome) {
          {"x", "", {{"f", R"({"a":"}\""})"}, {"fg", "{}"}}});
   // Cut by the length: what there is of the arguments.
   Expect(options, f.substr(0, f.find("a\"") + 1), {"", "", {{"f", "{\"a"}}});
-  Expect(options, f + "\n<tool_call>\n{\"name\": \"f",
-         {"", "<tool_call>\n{\"name\": \"f", {{"f", R"({"a":"}\""})"}}});
+  Expect(options, f + "\n<tool_call>\n{\"name\": \"f", {"", "", {{"f", R"({"a":"}\""})"}}});
+  Expect(options, "<tool_ca", {});
   // In pieces: the name first, then arguments as they come.
   AnswerParser parser(options);
   std::vector<AnswerDelta> deltas;
