@@ -3,12 +3,12 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "apps/cli/commands.h"
 #include "apps/cli/interrupt.h"
+#include "apps/cli/line_reader.h"
 #include "apps/cli/sampling_options.h"
 #include "apps/cli/settings.h"
 #include "apps/serving/loaded_model.h"
@@ -53,6 +53,7 @@ class Chat {
   const ChatOptions& options_;
   const Colours colours_;
   Interrupt interrupt_;
+  LineReader lines_{STDIN_FILENO, interrupt_.descriptor()};
   Json messages_;
 };
 
@@ -67,12 +68,10 @@ bool Chat::ReadLine(std::string* line) {
   while (true) {
     std::printf("%s> %s", colours_.prompt(), colours_.off());
     std::fflush(stdout);
-    if (std::getline(std::cin, *line)) return true;
-    if (!*interrupt_.flag()) return false;
+    const LineInput input = lines_.Read(line);
+    if (input != LineInput::kInterrupted) return input == LineInput::kLine;
     // Ctrl-C at the prompt drops the line.
     interrupt_.Clear();
-    std::cin.clear();
-    std::clearerr(stdin);
     std::printf("\n%sCtrl-D or /exit leaves.%s\n", colours_.note(), colours_.off());
   }
 }
@@ -84,7 +83,6 @@ Status Chat::Answer() {
       std::vector<TokenId> prompt,
       loaded_.tokenizer->Encode(text, {.add_special = false, .parse_special = true}));
   std::string answer;
-  interrupt_.Clear();
   const auto show = [&](const GenerationEvent& event) {
     answer += event.text;
     std::fwrite(event.text.data(), 1, event.text.size(), stdout);

@@ -15,6 +15,9 @@ class Interrupt {
   Interrupt& operator=(const Interrupt&) = delete;
 
   const std::atomic<bool>* flag() const;
+  // Readable, for poll(), from Ctrl-C until Clear(). It sees also the signal that comes between a
+  // look at the flag and the wait, and the one that another thread handles.
+  int descriptor() const;
   void Clear();
 
  private:
