@@ -30,8 +30,8 @@ struct EngineOptions {
   std::vector<TokenId>
       eos_ids;  // the model's end-of-sequence ids (config, generation config, tokenizer)
 
-  // Tests only: when set, decides how many tokens of a prompt chunk to take (1..want), so that
-  // random cuts can be shown to change no byte.
+  // When set, decides how many tokens of a prompt chunk to take (1..want), so that cuts can be
+  // shown to change no byte.
   std::function<int32_t(int32_t want)> chunk_cut;
   // Called once, on the engine's thread, when the loop cannot go on (health turns bad; the program
   // exits).

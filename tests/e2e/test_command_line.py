@@ -219,3 +219,12 @@ def test_a_signal_while_the_model_loads(tmp_path):
         assert "while the model was loading" in server.log() or "ending: " in server.log()
     finally:
         server.process.kill()
+
+
+def test_verify_shows_the_same_bytes():
+    shown = run("verify", TINY, "--requests", 6, "--threads", 2)
+    assert shown.returncode == 0, shown.stderr
+    lines = shown.stdout.splitlines()
+    assert lines[-1] == "every answer has the same bytes"
+    assert len([line for line in lines if line.endswith("the same bytes")]) == 12
+    assert "DIFFERENT" not in shown.stdout

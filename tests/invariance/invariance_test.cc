@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "crooked_kernel.h"
 #include "executor/cpu/kv_store.h"
 #include "workload.h"
 
@@ -20,10 +21,6 @@ std::string SmolLm2() {
   const std::string base =
       cache != nullptr ? cache : std::string(std::getenv("HOME")) + "/.cache/lockstep";
   return base + "/models/SmolLM2-135M-Instruct.Q4_1.gguf";
-}
-
-std::string Tiny(const std::string& name) {
-  return std::string(LOCKSTEP_SOURCE_DIR) + "/tests/conformance/checkpoints/" + name;
 }
 
 const kernels::KernelTable& Best() { return *kernels::SupportedTables().front(); }
@@ -80,7 +77,7 @@ void ExpectTheSameTogether(const std::string& model, int32_t vocab_size, int32_t
 class TinyModels : public testing::TestWithParam<const char*> {};
 
 TEST_P(TinyModels, EveryIsaThreadCountAndCutGivesTheSameBytes) {
-  ExpectTheSameTogether(Tiny(GetParam()), 256, 120, kernels::SupportedTables(), {0, 1, 2});
+  ExpectTheSameTogether(TinyModel(GetParam()), 256, 120, kernels::SupportedTables(), {0, 1, 2});
 }
 
 INSTANTIATE_TEST_SUITE_P(All, TinyModels,
@@ -93,13 +90,13 @@ INSTANTIATE_TEST_SUITE_P(All, TinyModels,
 
 // A window of 70 positions over the boundary of attention's splits at 256.
 TEST(Windows, TheSameBytesFarPastTheWindow) {
-  ExpectTheSameTogether(Tiny("tiny-gemma3-f32"), 256, 400, kernels::SupportedTables(), {0, 1});
+  ExpectTheSameTogether(TinyModel("tiny-gemma3-f32"), 256, 400, kernels::SupportedTables(), {0, 1});
 }
 
 class Codecs : public testing::TestWithParam<const char*> {};
 
 TEST_P(Codecs, EveryIsaThreadCountAndCutGivesTheSameBytes) {
-  ExpectTheSameTogether(Tiny("tiny-llama-bf16"), 256, 300, kernels::SupportedTables(), {0, 1},
+  ExpectTheSameTogether(TinyModel("tiny-llama-bf16"), 256, 300, kernels::SupportedTables(), {0, 1},
                         GetParam());
 }
 
@@ -129,29 +126,10 @@ TEST(RealModel, TheSameBytesWithACacheOfCodes) {
   ExpectTheSameTogether(SmolLm2(), 49152, 400, {&Best()}, {1}, "q8-64");
 }
 
-// Multiplies one row as it should, several with their sums over K cut in two: the kind of tuning by
-// row count that makes an answer depend on its neighbours.
-kernels::KernelTable honest;
-void SplitWhenSeveral(const kernels::PackedMatrix& w, const float* x, int64_t x_stride,
-                      const kernels::GemmRange& range, const kernels::GemmEpilogue& epilogue,
-                      float* out, int64_t out_stride, void* scratch) {
-  honest.gemm.gemm_float(w, x, x_stride, range, epilogue, out, out_stride, scratch);
-  if (range.row_end - range.row_begin == 1) return;
-  for (int32_t t = range.row_begin; t < range.row_end; ++t) {
-    for (int32_t n = range.panel_begin * kernels::kPanel; n < range.panel_end * kernels::kPanel;
-         ++n) {
-      float& y = out[t * out_stride + n];
-      y = (y + 1.0f) - 1.0f;  // a rounding that one row alone does not have
-    }
-  }
-}
-
 TEST(Inverse, AKernelThatDependsOnTheRowsIsCaught) {
-  honest = Best();
-  kernels::KernelTable crooked = honest;
-  crooked.gemm.gemm_float = SplitWhenSeveral;
+  const kernels::KernelTable crooked = CrookedTable();
   const auto requests = MixedRequests(kRequests, 256, 120, 11);
-  const std::string model = Tiny("tiny-llama-f32");
+  const std::string model = TinyModel("tiny-llama-f32");
   const auto alone = Serve(model, {.kernels = &crooked, .alone = true}, requests);
   const auto together = Serve(model, {.kernels = &crooked, .cuts_and_order = 1}, requests);
   EXPECT_FALSE(Differences(alone, together).empty());

@@ -46,8 +46,7 @@ struct Case {
 class PrefixHits : public testing::TestWithParam<Case> {};
 
 TEST_P(PrefixHits, GiveTheBytesOfAColdRunAtEveryLength) {
-  const std::string model =
-      std::string(LOCKSTEP_SOURCE_DIR) + "/tests/conformance/checkpoints/" + GetParam().model;
+  const std::string model = TinyModel(GetParam().model);
   // 200 tokens: the last 8 are no whole block. And a whole number of blocks, whose last one has to
   // be computed again.
   for (const int32_t length : {200, 5 * kBlock}) {
@@ -87,8 +86,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 // Turn by turn, each prompt being the one before, its answer and something new.
 TEST(PrefixTurns, AChatComputesOnlyWhatIsNew) {
-  const std::string model =
-      std::string(LOCKSTEP_SOURCE_DIR) + "/tests/conformance/checkpoints/tiny-llama-q4_1.gguf";
+  const std::string model = TinyModel("tiny-llama-q4_1.gguf");
   std::vector<GenerationRequest> turns;
   for (int32_t turn = 1; turn <= 6; ++turn) {
     turns.push_back(RequestOf(RandomTokens(40 * turn, 3), ""));

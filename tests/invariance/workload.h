@@ -1,5 +1,5 @@
-// The workload of the invariance tests: requests of mixed length and sampling, and everything an
-// answer consists of as bytes that can be compared.
+// What the invariance tests serve their requests with: an engine over a checkpoint, made for one
+// run.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "apps/verify/mixed_requests.h"
+#include "apps/verify/serve_requests.h"
 #include "engine/engine.h"
 #include "engine/request.h"
 #include "kernels/attention.h"
@@ -15,10 +17,8 @@
 
 namespace lockstep {
 
-// `count` requests over a vocabulary, the same for the same arguments. Some have stop strings, some
-// are further choices of the request before them. No sinks.
-std::vector<GenerationRequest> MixedRequests(int32_t count, int32_t vocab_size,
-                                             int32_t longest_prompt, uint64_t seed);
+// The path of one of the tiny checkpoints.
+std::string TinyModel(const std::string& name);
 
 // How one run serves the requests.
 struct Serving {
@@ -31,18 +31,17 @@ struct Serving {
   uint64_t cuts_and_order = 0;  // not 0: random chunk cuts and random arrival from this seed
 };
 
-// Every answer's bytes, in the order of `requests`: text, tokens, the bits of all
-// log-probabilities, finish reason, usage and, last, the stop string. Empty with a test failure
-// when something could not be done.
+// `cut` as EngineOptions::chunk_cut, instead of what `serving` says.
+Result<std::unique_ptr<Engine>> MakeEngine(const std::string& model_path, const Serving& serving,
+                                           std::function<int32_t(int32_t)> cut = {});
+
+// Every answer's bytes (ServedAnswer), in the order of `requests`. Empty with a test failure when
+// something could not be done.
 std::vector<std::string> Serve(const std::string& model_path, const Serving& serving,
                                const std::vector<GenerationRequest>& requests);
 
-struct Served {
-  std::string bytes;  // as above
-  int32_t cached_tokens = 0;
-};
 // One request after the other on one engine that keeps prefixes.
-std::vector<Served> ServeInTurn(const std::string& model_path, const Serving& serving,
-                                const std::vector<GenerationRequest>& requests);
+std::vector<ServedAnswer> ServeInTurn(const std::string& model_path, const Serving& serving,
+                                      const std::vector<GenerationRequest>& requests);
 
 }  // namespace lockstep

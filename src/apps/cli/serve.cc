@@ -125,12 +125,13 @@ Status Serve(const ServeOptions& options) {
   std::atomic<bool> dead{false};
   // A dead engine has answered every request with an error; the process ends so that it is
   // restarted.
-  const auto on_fatal = [&](const Status& status) {
+  EngineOptions engine;
+  engine.on_fatal = [&](const Status& status) {
     LogError("the engine cannot go on: {}", status.ToString());
     dead = true;
     kill(getpid(), SIGTERM);
   };
-  LOCKSTEP_ASSIGN_OR_RETURN(const LoadedModel loaded, LoadForServing(options.model, on_fatal));
+  LOCKSTEP_ASSIGN_OR_RETURN(const LoadedModel loaded, LoadForServing(options.model, std::move(engine)));
   signals.Serving();
   server->SetModel(Describe(loaded, options));
   const std::string address = HttpAddress(options.server.host, server->port());

@@ -127,8 +127,7 @@ Result<std::unique_ptr<Executor>> LoadExecutor(const ModelOptions& options) {
   return MakeExecutor(options, std::move(checkpoint));
 }
 
-Result<LoadedModel> LoadForServing(const ModelOptions& options,
-                                   std::function<void(const Status&)> on_fatal) {
+Result<LoadedModel> LoadForServing(const ModelOptions& options, EngineOptions engine) {
   LOCKSTEP_RETURN_IF_ERROR(SelectKernels());
   LOCKSTEP_ASSIGN_OR_RETURN(const std::shared_ptr<const Checkpoint> checkpoint,
                             Checkpoint::Open(options.model));
@@ -140,7 +139,6 @@ Result<LoadedModel> LoadForServing(const ModelOptions& options,
   const int32_t step_tokens = StepTokens(options);
   LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<Executor> executor, MakeExecutor(options, checkpoint));
 
-  EngineOptions engine;
   LOCKSTEP_ASSIGN_OR_RETURN(engine.eos_ids, EndOfSequenceIds(*checkpoint, *loaded.tokenizer,
                                                              executor->info().vocab_size));
   LOCKSTEP_ASSIGN_OR_RETURN(engine.kv_bytes, KvBudget(options, executor->info()));
@@ -148,7 +146,6 @@ Result<LoadedModel> LoadForServing(const ModelOptions& options,
   engine.step_tokens = step_tokens;
   engine.step_budget = std::chrono::milliseconds(options.step_budget_ms);
   engine.prefix_cache = !options.no_prefix_cache;
-  engine.on_fatal = std::move(on_fatal);
   LogInfo("{}: {}, {} MiB of weights, {} MiB of KV cache, context {}, {} threads, {}", loaded.id,
           executor->info().fingerprint, executor->info().weight_bytes >> 20, engine.kv_bytes >> 20,
           executor->info().max_context, ThreadsOf(options), kernels::Table().isa);

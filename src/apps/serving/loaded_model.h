@@ -3,7 +3,6 @@
 // themselves.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 
@@ -32,8 +31,8 @@ Result<std::unique_ptr<Executor>> LoadExecutor(const ModelOptions& options);
 // memory. Errors: those of a cache group that makes no sense.
 Result<int64_t> KvBudget(const ModelOptions& options, const ExecutorInfo& info);
 
-// Errors name the file and the tensor, key or flag at fault. `on_fatal` as EngineOptions::on_fatal.
-Result<LoadedModel> LoadForServing(const ModelOptions& options,
-                                   std::function<void(const Status&)> on_fatal = {});
+// Errors name the file and the tensor, key or flag at fault. `engine`: its functions are kept, all
+// else is set as `options` and the model say.
+Result<LoadedModel> LoadForServing(const ModelOptions& options, EngineOptions engine = {});
 
 }  // namespace lockstep
