@@ -158,7 +158,11 @@ void KvManager::SlideTo(size_t g, Slot* slot, int64_t end) {
 void KvManager::Release(CacheSlot id, bool failed) {
   Slot& slot = slot_at(id);
   LOCKSTEP_CHECK(slot.admitted);
-  if (failed && slot.own != nullptr) tree_.Hide(slot.own);
+  if (failed && slot.own != nullptr) {
+    // Every node on the way, for those that stand between.
+    for (PrefixNode* node = slot.node; node != slot.own; node = node->parent) tree_.Hide(node);
+    tree_.Hide(slot.own);
+  }
   for (size_t g = 0; g < groups_.size(); ++g) {
     Group& group = groups_[g];
     std::vector<BlockId>& blocks = slot.blocks[g];
@@ -201,6 +205,11 @@ uint64_t KvManager::evictions() const {
 }
 
 Status KvManager::CheckIntegrity() const {
+  LOCKSTEP_RETURN_IF_ERROR(tree_.CheckIntegrity());
+  int64_t places = 0;  // in the tree, of sequences
+  for (const Slot& slot : slots_) places += slot.node != nullptr;
+  for (const PrefixNode& node : tree_.nodes()) places -= node.pins;
+  if (places != 0) return Internal("the pins of the prefix tree do not add up");
   for (size_t g = 0; g < groups_.size(); ++g) {
     const Group& group = groups_[g];
     LOCKSTEP_RETURN_IF_ERROR(group.pool.CheckIntegrity());

@@ -207,6 +207,22 @@ TEST_F(Sharing, WhatAFailedSequenceComputedIsForgottenWithAllThatFollows) {
   EXPECT_EQ(kv_->used_bytes(), 0);
 }
 
+TEST_F(Sharing, WhatAFailedSequenceComputedIsForgottenToThoseOnTheSameWayToo) {
+  MakePaged(40);
+  const Tokens prompt = Counting(0, 17);
+  const CacheSlot a = Admit(17);
+  Compute(a, Counting(0, 4));
+  const CacheSlot b = Admit(17);
+  EXPECT_EQ(kv_->Adopt(b, prompt, 16), 4);
+  Compute(a, Counting(0, 12));
+  kv_->Release(a, /*failed=*/true);
+  Check();
+  EXPECT_EQ(kv_->Adopt(b, prompt, 16), 4);
+  Compute(b, prompt);
+  kv_->Release(b);
+  Check();
+}
+
 TEST_F(Sharing, ACancelledSequenceLeavesWhatItFinished) {
   MakePaged(20);
   const CacheSlot a = Admit(20);

@@ -108,4 +108,24 @@ void PrefixTree::RemoveIfEmpty(PrefixNode* node) {
   }
 }
 
+Status PrefixTree::CheckIntegrity() const {
+  std::unordered_map<const PrefixNode*, int32_t> children;
+  for (const PrefixNode& node : nodes_) {
+    if (node.parent != nullptr) ++children[node.parent];
+  }
+  for (const PrefixNode& node : nodes_) {
+    const auto kept = node.blocks.size() - static_cast<size_t>(std::count(
+                                               node.blocks.begin(), node.blocks.end(), kNoBlock));
+    const auto below = children.find(&node);
+    if (kept != static_cast<size_t>(node.kept) ||
+        node.children != (below == children.end() ? 0 : below->second)) {
+      return Internal("a node of the prefix tree does not count what it has");
+    }
+    if (node.pins == 0 && node.children == 0 && node.kept == 0) {
+      return Internal("a node of the prefix tree is of no use");
+    }
+  }
+  return OkStatus();
+}
+
 }  // namespace lockstep

@@ -18,6 +18,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "base/status.h"
 #include "core/types.h"
 
 namespace lockstep {
@@ -61,10 +62,13 @@ class PrefixTree {
   void Put(PrefixNode* node, int32_t entry, BlockId block);
   void Clear(PrefixNode* node, int32_t entry);
 
-  // Nobody finds the node any more, nor what is below it. REQUIRES: not a root.
+  // Nobody finds the node any more; what is below it only from there. REQUIRES: not a root.
   void Hide(PrefixNode* node);
 
   const std::list<PrefixNode>& nodes() const { return nodes_; }  // of all namespaces, in no order
+
+  // Whether every node counts what it has and is there for a reason. O(nodes).
+  Status CheckIntegrity() const;
 
  private:
   struct Key {

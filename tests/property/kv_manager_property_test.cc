@@ -27,11 +27,20 @@ uint64_t Chain(uint64_t before, TokenId token) {
 }
 
 struct ModelSequence {
+  int64_t number = 0;  // its own
   std::string name_space;
   Tokens tokens;
   int64_t prompt = 0;
   int64_t computed = 0;
   std::vector<uint64_t> hashes;  // [i]: of tokens [0, i)
+  std::vector<int64_t> since;    // [i]: when position i became computed, in operations
+  int64_t stop = 0;              // somebody waits for what is computed up to there; 0: nobody
+};
+
+// What stands in a block, and who wrote it.
+struct ModelBlock {
+  std::vector<uint64_t> hashes;  // [position in it]; of a state: one
+  int64_t writer = -1;
 };
 
 class Operations {
@@ -55,6 +64,10 @@ class Operations {
   void Adopt(CacheSlot slot, ModelSequence* sequence);
   void Compute(CacheSlot slot, ModelSequence* sequence);
   void CheckReads(CacheSlot slot, const ModelSequence& sequence, int64_t end);
+  void CheckWriter(const ModelBlock& block, int64_t since) const;
+  // Whether `sequence` would learn something from what `other` is about to compute, and up to
+  // where they agree.
+  int64_t Common(const ModelSequence& sequence, int64_t limit, const ModelSequence& other) const;
   void Write(CacheSlot slot, const ModelSequence& sequence, int64_t end, bool rubbish);
   void CheckTotals();
   bool IsState(size_t g) const { return groups_[g].kind == CacheKind::kRecurrent; }
@@ -66,10 +79,13 @@ class Operations {
   int64_t step_tokens_ = 0;
   std::unique_ptr<KvManager> kv_;
   std::map<CacheSlot, ModelSequence> live_;
-  // What stands in each block: [group][block][position in it].
-  std::vector<std::map<BlockId, std::vector<uint64_t>>> written_;
+  std::vector<std::map<BlockId, ModelBlock>> written_;     // [group]
+  std::map<int64_t, int64_t> failed_;                      // sequences, and when they failed
   std::vector<std::pair<std::string, Tokens>> committed_;  // all that was ever computed
   bool exact_ = false;  // nothing that was computed can have been lost
+  bool has_states_ = false;
+  int64_t now_ = 0;
+  int64_t sequences_ = 0;
   uint64_t adopted_ = 0;
   uint64_t waits_ = 0;
 };
@@ -87,6 +103,7 @@ void Operations::MakeConfiguration() {
       group.sinks = static_cast<int32_t>(Chance(50) ? 0 : Pick(1, 9));
     }
     exact_ &= group.kind == CacheKind::kPaged || group.kind == CacheKind::kLatent;
+    has_states_ |= group.kind == CacheKind::kRecurrent;
   }
   step_tokens_ = Pick(1, 40);
   const KvOptions options{.rows = static_cast<int32_t>(Pick(1, 6)),
@@ -101,6 +118,7 @@ void Operations::MakeConfiguration() {
 // Sequences begin like one of a few, and turn off somewhere.
 Tokens Operations::MakeTokens(int64_t length) {
   Tokens tokens;
+  if (Chance(10)) return Tokens(static_cast<size_t>(length), 5);  // the same at any place
   const TokenId base = static_cast<TokenId>(Pick(0, 2) * 1000);
   const int64_t turn = Chance(20) ? length : Pick(0, length);
   for (int64_t i = 0; i < length; ++i) {
@@ -112,6 +130,7 @@ Tokens Operations::MakeTokens(int64_t length) {
 void Operations::Admit() {
   const int64_t length = Pick(1, std::min<int64_t>(kv_->max_tokens(), 150));
   ModelSequence sequence;
+  sequence.number = sequences_++;
   sequence.name_space = Chance(15) ? "salt" : "";
   sequence.tokens = MakeTokens(length);
   sequence.prompt = Pick(1, length);
@@ -151,16 +170,38 @@ void Operations::Adopt(CacheSlot slot, ModelSequence* sequence) {
   }
   adopted_ += static_cast<uint64_t>(computed - sequence->computed);
   sequence->computed = computed;
-  const int64_t next = computed + kv_->span_tokens();
-  for (const auto& [other_slot, other] : live_) {
+  sequence->since.resize(static_cast<size_t>(computed), now_);
+  sequence->stop = 0;
+  for (auto& [other_slot, other] : live_) {
     if (other_slot == slot) continue;
     if (!kv_->LearnsFrom(slot, sequence->tokens, limit, other_slot, other.tokens)) continue;
     ++waits_;
     ASSERT_EQ(computed % kv_->span_tokens(), 0);
-    ASSERT_LE(next, limit);
-    ASSERT_LE(next, static_cast<int64_t>(other.tokens.size()));
-    ASSERT_EQ(other.hashes[static_cast<size_t>(next)], sequence->hashes[static_cast<size_t>(next)]);
+    const int64_t common = Common(*sequence, limit, other);
+    ASSERT_GT(common, other.computed);
+    other.stop = other.stop == 0 ? common : std::min(other.stop, common);
   }
+}
+
+int64_t Operations::Common(const ModelSequence& sequence, int64_t limit,
+                           const ModelSequence& other) const {
+  const int64_t span = kv_->span_tokens();
+  limit = std::min(limit, static_cast<int64_t>(other.tokens.size()));
+  // A state has to be planned; all else as far as the next step may come.
+  const int64_t reach = std::max(sequence.computed + span, other.computed + step_tokens_);
+  if (!has_states_) limit = std::min(limit, reach);
+  int64_t common = 0;
+  while (common + span <= limit && other.hashes[static_cast<size_t>(common + span)] ==
+                                       sequence.hashes[static_cast<size_t>(common + span)]) {
+    common += span;
+  }
+  return common;
+}
+
+// What a sequence computed that failed since is not given to others.
+void Operations::CheckWriter(const ModelBlock& block, int64_t since) const {
+  const auto failed = failed_.find(block.writer);
+  ASSERT_TRUE(failed == failed_.end() || failed->second >= since);
 }
 
 // A step that is to compute up to `end` finds all that it reads.
@@ -172,7 +213,9 @@ void Operations::CheckReads(CacheSlot slot, const ModelSequence& sequence, int64
       ASSERT_EQ(table.size(), 2u);
       ASSERT_EQ(table[0] == kNoBlock, sequence.computed == 0);
       if (table[0] == kNoBlock) continue;
-      ASSERT_EQ(written_[g][table[0]][0], sequence.hashes[static_cast<size_t>(sequence.computed)]);
+      const ModelBlock& state = written_[g][table[0]];
+      ASSERT_EQ(state.hashes[0], sequence.hashes[static_cast<size_t>(sequence.computed)]);
+      CheckWriter(state, sequence.since.back());
       continue;
     }
     ASSERT_EQ(static_cast<int64_t>(table.size()), (end - 1) / spec.block_tokens + 1);
@@ -182,9 +225,11 @@ void Operations::CheckReads(CacheSlot slot, const ModelSequence& sequence, int64
       const BlockId block = table[static_cast<size_t>(p / spec.block_tokens)];
       if (!read) continue;
       ASSERT_NE(block, kNoBlock);
-      ASSERT_EQ(written_[g][block][static_cast<size_t>(p % spec.block_tokens)],
+      const ModelBlock& written = written_[g][block];
+      ASSERT_EQ(written.hashes[static_cast<size_t>(p % spec.block_tokens)],
                 sequence.hashes[static_cast<size_t>(p) + 1])
           << "group " << g << " position " << p;
+      CheckWriter(written, sequence.since[static_cast<size_t>(p)]);
     }
   }
 }
@@ -203,13 +248,15 @@ void Operations::Write(CacheSlot slot, const ModelSequence& sequence, int64_t en
       }
     }
     if (IsState(g)) {
-      written_[g][table[1]] = {rubbish ? kRubbish : sequence.hashes[static_cast<size_t>(end)]};
+      const uint64_t state = rubbish ? kRubbish : sequence.hashes[static_cast<size_t>(end)];
+      written_[g][table[1]] = {{state}, sequence.number};
       continue;
     }
     for (int64_t p = sequence.computed; p < end; ++p) {
-      auto& block = written_[g][table[static_cast<size_t>(p / size)]];
-      block.resize(static_cast<size_t>(size), kRubbish);
-      block[static_cast<size_t>(p % size)] =
+      ModelBlock& block = written_[g][table[static_cast<size_t>(p / size)]];
+      block.writer = sequence.number;
+      block.hashes.resize(static_cast<size_t>(size), kRubbish);
+      block.hashes[static_cast<size_t>(p % size)] =
           rubbish ? kRubbish : sequence.hashes[static_cast<size_t>(p) + 1];
     }
   }
@@ -224,6 +271,12 @@ void Operations::Compute(CacheSlot slot, ModelSequence* sequence) {
     end = kv_->ChunkEnd(slot, end, sequence->prompt - 1);
     ASSERT_LE(end, asked);
     ASSERT_GT(end, sequence->computed);
+    if (sequence->stop > sequence->computed) {
+      ASSERT_LE(end, sequence->stop);
+    }
+    if (!has_states_ && sequence->stop == 0) {
+      ASSERT_EQ(end, asked);
+    }
   }
   kv_->Reserve(slot, end);
   CheckReads(slot, *sequence, end);
@@ -233,6 +286,7 @@ void Operations::Compute(CacheSlot slot, ModelSequence* sequence) {
   const auto computed = std::span(sequence->tokens).first(static_cast<size_t>(end));
   kv_->Commit(slot, computed);
   sequence->computed = end;
+  sequence->since.resize(static_cast<size_t>(end), now_);
   if (exact_)
     committed_.emplace_back(sequence->name_space, Tokens(computed.begin(), computed.end()));
 }
@@ -254,6 +308,7 @@ void Operations::CheckTotals() {
 }
 
 void Operations::Operate() {
+  ++now_;
   const int64_t choice = Pick(0, 99);
   if (choice < 15 || live_.empty()) {
     Admit();
@@ -265,7 +320,10 @@ void Operations::Operate() {
       Compute(at->first, &at->second);
     } else {
       const bool failed = Chance(20);
-      if (failed) exact_ = false;
+      if (failed) {
+        exact_ = false;
+        failed_[at->second.number] = now_;
+      }
       kv_->Release(at->first, failed);
       live_.erase(at);
     }
