@@ -131,7 +131,8 @@ Status Serve(const ServeOptions& options) {
     dead = true;
     kill(getpid(), SIGTERM);
   };
-  LOCKSTEP_ASSIGN_OR_RETURN(const LoadedModel loaded, LoadForServing(options.model, std::move(engine)));
+  LOCKSTEP_ASSIGN_OR_RETURN(const LoadedModel loaded,
+                            LoadForServing(options.model, std::move(engine)));
   signals.Serving();
   server->SetModel(Describe(loaded, options));
   const std::string address = HttpAddress(options.server.host, server->port());
