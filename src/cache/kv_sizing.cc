@@ -115,4 +115,12 @@ Result<PoolSizes> SizePools(const std::vector<CacheGroupSpec>& groups,
   return sizes;
 }
 
+int32_t SequencesAtOnce(const CachePolicies& policies, const PoolSizes& sizes, int64_t tokens) {
+  int64_t most = kMost;
+  for (size_t g = 0; g < policies.size(); ++g) {
+    most = std::min(most, sizes.blocks[g] / std::max<int64_t>(1, policies[g]->WorstBlocks(tokens)));
+  }
+  return static_cast<int32_t>(most);
+}
+
 }  // namespace lockstep

@@ -42,4 +42,7 @@ Result<PoolSizes> SizePools(const std::vector<CacheGroupSpec>& groups,
                             const CachePolicies& policies, int64_t budget_bytes,
                             const KvOptions& options);
 
+// How many sequences of `tokens` tokens the pools hold at once.
+int32_t SequencesAtOnce(const CachePolicies& policies, const PoolSizes& sizes, int64_t tokens);
+
 }  // namespace lockstep

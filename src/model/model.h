@@ -31,6 +31,8 @@ struct LoadOptions {
   ComputeClass compute_class = ComputeClass::kAuto;
   ThreadPool* pool = nullptr;  // borrowed for the time of loading
   std::string packed_cache;  // folder that keeps packed weights (load/packed_cache.h); empty: none
+  // Nothing is read that is not needed to know the sizes: the model cannot compute.
+  bool sizes_only = false;
 };
 
 // The shape of one layer's cache.

@@ -36,7 +36,7 @@ Result<WeightLoader> WeightLoader::Create(std::shared_ptr<const Checkpoint> chec
                                           const LoadOptions& options) {
   WeightLoader loader(std::move(checkpoint), options);
   LOCKSTEP_ASSIGN_OR_RETURN(loader.storage_, StorageOf(*loader.checkpoint_));
-  if (!options.packed_cache.empty()) loader.OpenCache();
+  if (!options.packed_cache.empty() && !options.sizes_only) loader.OpenCache();
   return loader;
 }
 

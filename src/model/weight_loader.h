@@ -72,7 +72,9 @@ class WeightLoader {
   WeightLoader(std::shared_ptr<const Checkpoint> checkpoint, const LoadOptions& options);
 
   bool f32() const { return options_.compute_class == ComputeClass::kF32; }
-  PackContext context() { return {checkpoint_.get(), options_.pool, memory_.get(), &progress_}; }
+  PackContext context() {
+    return {checkpoint_.get(), options_.pool, memory_.get(), &progress_, options_.sizes_only};
+  }
   void OpenCache();
   // The matrix from the cache; null when it is not there.
   const kernels::PackedMatrix* FindPacked(const std::string& key, const StoredMatrix& stored) const;

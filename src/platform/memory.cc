@@ -3,10 +3,12 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace lockstep {
 namespace {
@@ -21,14 +23,18 @@ std::optional<int64_t> ReadNumber(const std::string& path) {
   return std::nullopt;
 }
 
-int64_t MachineAvailable() {
-  std::ifstream file("/proc/meminfo");
-  std::string key, unit;
-  int64_t kib = 0;
-  while (file >> key >> kib && std::getline(file, unit)) {
-    if (key == "MemAvailable:") return kib * 1024;
+// The line "name: N kB" of a file under /proc, in bytes.
+std::optional<int64_t> ReadKib(const char* path, std::string_view name) {
+  std::ifstream file(path);
+  std::string key, rest;
+  while (file >> key && std::getline(file, rest)) {
+    if (key == name) return std::strtoll(rest.c_str(), nullptr, 10) * 1024;
   }
-  return kUnlimited;
+  return std::nullopt;
+}
+
+int64_t MachineAvailable() {
+  return ReadKib("/proc/meminfo", "MemAvailable:").value_or(kUnlimited);
 }
 
 int64_t GroupAvailable() {
@@ -51,6 +57,8 @@ int64_t GroupAvailable() {
 }  // namespace
 
 int64_t AvailableMemory() { return std::min(MachineAvailable(), GroupAvailable()); }
+
+int64_t AnonymousMemory() { return ReadKib("/proc/self/status", "RssAnon:").value_or(0); }
 
 int32_t AvailableCores() {
   cpu_set_t set;

@@ -10,6 +10,9 @@ namespace lockstep {
 // group (v1 or v2) leaves, whichever is less.
 int64_t AvailableMemory();
 
+// Bytes that this process has in memory and that no file could give back.
+int64_t AnonymousMemory();
+
 // Cores that the affinity mask and the control group's CPU quota leave, at least 1.
 int32_t AvailableCores();
 

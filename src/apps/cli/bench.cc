@@ -58,8 +58,8 @@ nlohmann::ordered_json ToJson(const BenchResult& r, const Machine& machine) {
 Status Bench(BenchOptions options) {
   options.model.max_rows = std::max(1, *std::max_element(options.rows.begin(), options.rows.end()));
   LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<Executor> executor, LoadExecutor(options.model));
-  LOCKSTEP_ASSIGN_OR_RETURN(const int64_t kv_bytes, KvBudget(options.model, executor->info()));
-  LOCKSTEP_ASSIGN_OR_RETURN(StepBench bench, StepBench::Create(executor.get(), kv_bytes));
+  LOCKSTEP_ASSIGN_OR_RETURN(const MemoryPlan memory, PlanMemory(options.model, executor->info()));
+  LOCKSTEP_ASSIGN_OR_RETURN(StepBench bench, StepBench::Create(executor.get(), memory.kv));
   const int32_t threads = ThreadsOf(options.model);
   const Machine machine = MeasureMachine(threads, executor->info().integer_products);
   if (!options.json) {

@@ -13,6 +13,7 @@ void AddGenerateCommand(CLI::App* app, int* exit_code);
 void AddChatCommand(CLI::App* app, int* exit_code);
 void AddScoreCommand(CLI::App* app, int* exit_code);
 void AddBenchCommand(CLI::App* app, int* exit_code);
+void AddFitCommand(CLI::App* app, int* exit_code);
 void AddVerifyCommand(CLI::App* app, int* exit_code);
 void AddInspectCommand(CLI::App* app, int* exit_code);
 

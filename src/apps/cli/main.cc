@@ -61,6 +61,7 @@ int Main(int argc, char** argv) {
   AddChatCommand(&app, &exit_code);
   AddScoreCommand(&app, &exit_code);
   AddBenchCommand(&app, &exit_code);
+  AddFitCommand(&app, &exit_code);
   AddVerifyCommand(&app, &exit_code);
   AddInspectCommand(&app, &exit_code);
   try {

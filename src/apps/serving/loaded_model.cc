@@ -9,7 +9,6 @@
 #include "apps/common/gguf_vocabulary_from_file.h"
 #include "apps/serving/template_trial.h"
 #include "base/log.h"
-#include "cache/kv_sizing.h"
 #include "executor/cpu/cpu_executor.h"
 #include "executor/cpu/kv_store.h"
 #include "platform/memory.h"
@@ -17,8 +16,6 @@
 
 namespace lockstep {
 namespace {
-
-constexpr double kBytesPerGib = 1024.0 * 1024.0 * 1024.0;
 
 Result<std::shared_ptr<const Tokenizer>> LoadTokenizer(const Checkpoint& checkpoint) {
   if (checkpoint.gguf() != nullptr) {
@@ -88,6 +85,7 @@ Result<std::unique_ptr<Executor>> MakeExecutor(const ModelOptions& options,
   if (!scheme) return InvalidArgument("no KV cache scheme is called '" + kv + "'", "kv");
   cpu.kv = *scheme;
   cpu.packed_cache = options.packed_cache;
+  cpu.sizes_only = options.sizes_only;
   cpu.max_context = options.context;
   cpu.max_step_tokens = StepTokens(options);
   cpu.max_step_rows = options.max_rows;
@@ -113,14 +111,6 @@ int32_t ThreadsOf(const ModelOptions& options) {
   return options.threads > 0 ? options.threads : AvailableCores();
 }
 
-Result<int64_t> KvBudget(const ModelOptions& options, const ExecutorInfo& info) {
-  if (options.kv_gib > 0) return static_cast<int64_t>(options.kv_gib * kBytesPerGib);
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      const int64_t per_row,
-      SequenceBytes(info.cache_groups, info.max_context, StepTokens(options)));
-  return std::min(per_row * options.max_rows, AvailableMemory() / 2);
-}
-
 Result<std::unique_ptr<Executor>> LoadExecutor(const ModelOptions& options) {
   LOCKSTEP_RETURN_IF_ERROR(SelectKernels());
   LOCKSTEP_ASSIGN_OR_RETURN(auto checkpoint, Checkpoint::Open(options.model));
@@ -141,7 +131,8 @@ Result<LoadedModel> LoadForServing(const ModelOptions& options, EngineOptions en
 
   LOCKSTEP_ASSIGN_OR_RETURN(engine.eos_ids, EndOfSequenceIds(*checkpoint, *loaded.tokenizer,
                                                              executor->info().vocab_size));
-  LOCKSTEP_ASSIGN_OR_RETURN(engine.kv_bytes, KvBudget(options, executor->info()));
+  LOCKSTEP_ASSIGN_OR_RETURN(loaded.memory, PlanMemory(options, executor->info()));
+  engine.kv_bytes = loaded.memory.kv;
   engine.max_rows = options.max_rows;
   engine.step_tokens = step_tokens;
   engine.step_budget = std::chrono::milliseconds(options.step_budget_ms);

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "apps/serving/memory_plan.h"
 #include "apps/serving/model_options.h"
 #include "base/status.h"
 #include "engine/engine.h"
@@ -19,6 +20,7 @@ struct LoadedModel {
   std::shared_ptr<const Tokenizer> tokenizer;
   std::shared_ptr<const ChatTemplate> chat_template;  // null when the checkpoint has none
   std::unique_ptr<Engine> engine;
+  MemoryPlan memory;
 };
 
 // The threads that --threads asks for: 0 means every core this process may use.
@@ -26,10 +28,6 @@ int32_t ThreadsOf(const ModelOptions& options);
 
 // The executor alone, for benchmarks. Errors name the file and the tensor, key or flag at fault.
 Result<std::unique_ptr<Executor>> LoadExecutor(const ModelOptions& options);
-
-// Bytes of KV cache: what --kv-gib says, else what all rows can use, at most half of the free
-// memory. Errors: those of a cache group that makes no sense.
-Result<int64_t> KvBudget(const ModelOptions& options, const ExecutorInfo& info);
 
 // Errors name the file and the tensor, key or flag at fault. `engine`: its functions are kept, all
 // else is set as `options` and the model say.

@@ -194,7 +194,8 @@ Result<std::unique_ptr<Executor>> MakeCpuExecutor(std::shared_ptr<const Checkpoi
   auto pool = std::make_unique<ThreadPool>(options.threads);
   LOCKSTEP_ASSIGN_OR_RETURN(
       std::unique_ptr<Model> model,
-      LoadModel(std::move(checkpoint), {options.compute, pool.get(), options.packed_cache}));
+      LoadModel(std::move(checkpoint),
+                {options.compute, pool.get(), options.packed_cache, options.sizes_only}));
   auto executor = std::make_unique<CpuExecutor>(std::move(pool), std::move(model), options);
   LOCKSTEP_RETURN_IF_ERROR(executor->Prepare());
   return std::unique_ptr<Executor>(std::move(executor));

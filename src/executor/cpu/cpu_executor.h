@@ -18,6 +18,7 @@ struct CpuExecutorOptions {
   ComputeClass compute = ComputeClass::kAuto;
   std::string packed_cache;  // folder that keeps packed weights; empty: none
   kernels::KvScheme kv;      // bf16
+  bool sizes_only = false;   // LoadOptions::sizes_only: info() is all that may be asked
   int32_t max_context = 0;   // 0: the model's own
   int32_t max_step_tokens = 512;
   int32_t max_step_rows = 64;

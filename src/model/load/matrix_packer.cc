@@ -64,6 +64,9 @@ Result<PackResult> PackMatrix(const StoredMatrix& matrix, bool f32, const PackCo
   const quant::Source& source = matrix.source;
   LOCKSTEP_ASSIGN_OR_RETURN(quant::PackedWeights packed,
                             quant::PackedWeights::Allocate(source, f32, context.memory));
+  if (context.sizes_only) {
+    return PackResult{std::move(packed), std::vector<uint64_t>(matrix.tensors.size())};
+  }
   std::vector<ChunkedHash> hashes;
   for (const TensorView* tensor : matrix.tensors) hashes.emplace_back(tensor->data);
 
@@ -85,6 +88,7 @@ Result<PackResult> PackMatrix(const StoredMatrix& matrix, bool f32, const PackCo
 }
 
 uint64_t HashTensor(const TensorView& tensor, const PackContext& context) {
+  if (context.sizes_only) return 0;
   const TensorView* const tensors[] = {&tensor};
   ChunkedHash hash(tensor.data);
   const int64_t slabs = Slabs(tensors);

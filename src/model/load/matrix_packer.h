@@ -22,6 +22,7 @@ struct PackContext {
   ThreadPool* pool = nullptr;
   Arena* memory = nullptr;
   LoadProgress* progress = nullptr;
+  bool sizes_only = false;  // memory is taken and left alone; hashes are 0
 };
 
 struct PackResult {
