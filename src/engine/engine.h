@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "base/tracer.h"
 #include "engine/request.h"
 #include "engine/stats.h"
 #include "executor/executor.h"
@@ -33,6 +34,8 @@ struct EngineOptions {
   // When set, decides how many tokens of a prompt chunk to take (1..want), so that cuts can be
   // shown to change no byte.
   std::function<int32_t(int32_t want)> chunk_cut;
+  // Where the engine says what it does; null: nowhere.
+  std::shared_ptr<Tracer> tracer;
   // Called once, on the engine's thread, when the loop cannot go on (health turns bad; the program
   // exits).
   std::function<void(const Status&)> on_fatal;

@@ -74,8 +74,10 @@ bool EngineCore::RunOneStep() {
 
   const double computed_before = stats_.seconds_compute;
   Status dead;
+  TimePoint computed = planned;
   if (!plan_.rows.empty()) {
     dead = RunPlan();
+    computed = now_();
     pace_.Observe(plan_.decoding, plan_.tokens - plan_.decoding,
                   stats_.seconds_compute - computed_before);
   }
@@ -88,6 +90,7 @@ bool EngineCore::RunOneStep() {
   const TimePoint end = now_();
   stats_.seconds_emit +=
       std::max(0.0, Seconds(end - planned) - (stats_.seconds_compute - computed_before));
+  TraceStep(begin, planned, computed, end);
   const bool more = !plan_.rows.empty() || !arrivals_.empty() || !cancels_.empty();
   work_left_since_ = more && !idle() ? end : TimePoint();
   return more;
@@ -170,6 +173,7 @@ void EngineCore::AdmitWaiting(TimePoint now) {
   }
   for (const Sequence* sequence : started_) {
     stats_.queue_wait.Add(Seconds(now - sequence->submitted()));
+    TraceStart(*sequence, now);
     if (options_.prefix_cache && sequence->adoptable() > 0) {
       stats_.prefix_queries += static_cast<uint64_t>(sequence->prompt_tokens());
     }
@@ -178,6 +182,7 @@ void EngineCore::AdmitWaiting(TimePoint now) {
 
 void EngineCore::Leave(Sequence* sequence, TimePoint now) {
   stats_.end_to_end.Add(Seconds(now - sequence->submitted()));
+  TraceEnd(*sequence, now);
   sequences_.erase(sequence->id());
   ended_.push_back(scheduler_.Remove(sequence));
 }

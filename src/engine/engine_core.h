@@ -112,6 +112,12 @@ class EngineCore {
   void EndAll(FinishReason reason, const Status& status);
   void Deliver();
   void Publish();
+  // engine_core_trace.cc; nothing without a tracer.
+  void TraceStep(TimePoint begin, TimePoint planned, TimePoint computed, TimePoint end);
+  void TraceRows(std::span<const PlannedRow> rows, TimePoint begin, TimePoint end);
+  void TraceStart(const Sequence& sequence, TimePoint now);
+  void TraceFirstToken(const Sequence& sequence, TimePoint now);
+  void TraceEnd(const Sequence& sequence, TimePoint now);
 
   const std::unique_ptr<Executor> executor_;
   const std::shared_ptr<const Tokenizer> tokenizer_;

@@ -123,7 +123,10 @@ Status EngineCore::Compute(std::span<const PlannedRow> rows) {
       row.prompt_logprobs = sequence.request().prompt_logprobs;
     }
   }
-  return StepExecutor();
+  const TimePoint begin = options_.tracer != nullptr ? now_() : TimePoint();
+  Status status = StepExecutor();
+  if (options_.tracer != nullptr) TraceRows(rows, begin, now_());
+  return status;
 }
 
 Status EngineCore::StepExecutor() {
@@ -176,6 +179,7 @@ void EngineCore::CommitRow(const PlannedRow& planned, RowOutput* output, TimePoi
     ++stats_.generated_tokens;
     if (in_prompt) {
       stats_.time_to_first_token.Add(Seconds(now - sequence->submitted()));
+      TraceFirstToken(*sequence, now);
     } else {
       stats_.inter_token.Add(Seconds(now - sequence->last_token()));
     }

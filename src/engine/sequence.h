@@ -65,6 +65,7 @@ class Sequence {
   // So many tokens are computed now, by others as well; how many more than before. REQUIRES:
   // computing prompt, computed <= adoptable() or as before.
   int32_t Adopt(int32_t computed);
+  int32_t adopted() const { return adopted_; }
   CacheSlot slot() const { return slot_; }  // REQUIRES: started and live
 
   // Takes over what the executor made of `count` more tokens and leaves the client's share in

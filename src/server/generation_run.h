@@ -27,6 +27,8 @@ class GenerationRun {
   GenerationRun& operator=(const GenerationRun&) = delete;
 
   bool stream() const { return job_.stream; }
+  // The first of its requests.
+  RequestId id() const { return ids_.front(); }
   AnswerWriter& writer() { return *job_.writer; }
 
   // Feeds what waits to the writer; a stream's bytes are appended to `out`. An error means that a

@@ -4,7 +4,10 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
+
+#include "base/tracer.h"
 
 namespace lockstep {
 
@@ -33,6 +36,8 @@ struct ServerOptions {
   int send_buffer_bytes = 256 << 10;
   // Events of one answer that may wait for a slow reader before its row pauses.
   int32_t sink_events = 64;
+
+  std::shared_ptr<Tracer> tracer;  // null: nothing is traced
 };
 
 }  // namespace lockstep

@@ -252,7 +252,9 @@ asio::awaitable<bool> Session::AnswerWhole(GenerationRun& run, const HttpRequest
       } else {
         reply = request.match.route->error(status);
       }
+      const auto begin = std::chrono::steady_clock::now();
       const bool more = co_await Send(reply, request);
+      TraceWrite("write", run.id(), begin);
       co_return more;
     }
     co_await client_->WaitForWake(state_.options.keep_alive_interval);
@@ -275,6 +277,7 @@ asio::awaitable<bool> Session::AnswerStream(GenerationRun& run, const HttpReques
 
   std::string bytes = FormatHead(head);
   std::string events = run.writer().Begin();
+  bool first = true;
   while (true) {
     Status status = run.Drain(&events);
     const bool over = !status.ok() || run.done();
@@ -287,11 +290,14 @@ asio::awaitable<bool> Session::AnswerStream(GenerationRun& run, const HttpReques
     if (!events.empty()) bytes += chunked ? FormatChunk(events) : events;
     if (over && chunked) bytes += kLastChunk;
     if (!bytes.empty()) {
+      const auto begin = std::chrono::steady_clock::now();
       const bool sent = co_await client_->Write(bytes, state_.options.write_timeout);
       if (!sent) {
         run.Cancel();
         co_return false;
       }
+      if (first || over) TraceWrite(first ? "first write" : "last write", run.id(), begin);
+      first = false;
     }
     if (over) co_return status.ok() && head.keep_alive;
     bytes.clear();
@@ -300,6 +306,14 @@ asio::awaitable<bool> Session::AnswerStream(GenerationRun& run, const HttpReques
     if (client_->gone()) co_return false;
     if (!woken || client_->TakeProbe()) events = kKeepAliveComment;
   }
+}
+
+void Session::TraceWrite(const char* name, RequestId id, TraceSpan::TimePoint begin) const {
+  if (state_.options.tracer == nullptr) return;
+  state_.options.tracer->Record({.name = name,
+                                 .lane = static_cast<int64_t>(id),
+                                 .begin = begin,
+                                 .end = std::chrono::steady_clock::now()});
 }
 
 asio::awaitable<bool> Session::Send(const ApiReply& reply, const HttpRequest& request) {

@@ -36,6 +36,8 @@ class Session {
   boost::asio::awaitable<bool> Answer(HttpRequest& request);
   boost::asio::awaitable<bool> AnswerWhole(GenerationRun& run, const HttpRequest& request);
   boost::asio::awaitable<bool> AnswerStream(GenerationRun& run, const HttpRequest& request);
+  // A write of an answer that began at `begin` and is over now.
+  void TraceWrite(const char* name, RequestId id, TraceSpan::TimePoint begin) const;
   boost::asio::awaitable<bool> Send(const ApiReply& reply, const HttpRequest& request);
   // Runs the endpoint, on a worker when it is heavy.
   boost::asio::awaitable<std::shared_ptr<Work>> Run(HttpRequest& request);

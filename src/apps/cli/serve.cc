@@ -33,6 +33,7 @@ struct ServeOptions {
   bool any_model_name = false;
   int32_t drain_seconds = 30;
   bool example = false;
+  std::string trace;  // a file; empty: none
 };
 
 // The signals that end the server, taken by one thread that waits for them. Constructed before any
@@ -117,8 +118,11 @@ curl -N {0}/v1/chat/completions -H 'Content-Type: application/json' -d '{{
   std::fflush(stdout);
 }
 
-Status Serve(const ServeOptions& options) {
+Status Serve(ServeOptions options) {
   EndSignals& signals = Signals();
+  if (!options.trace.empty()) {
+    LOCKSTEP_ASSIGN_OR_RETURN(options.server.tracer, Tracer::Open(options.trace));
+  }
   LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<Server> server, Server::Bind(options.server));
   signals.Listen();
   server->Start();
@@ -126,6 +130,7 @@ Status Serve(const ServeOptions& options) {
   // A dead engine has answered every request with an error; the process ends so that it is
   // restarted.
   EngineOptions engine;
+  engine.tracer = options.server.tracer;
   engine.on_fatal = [&](const Status& status) {
     LogError("the engine cannot go on: {}", status.ToString());
     dead = true;
@@ -184,6 +189,11 @@ void AddServeCommand(CLI::App* app, int* exit_code) {
       ->capture_default_str();
   command->add_flag("--example", options->example,
                     "Once it serves, print a request to paste into another terminal");
+  command
+      ->add_option("--trace", options->trace,
+                   "Write what the engine does, step by step and for each request, to this file "
+                   "(for ui.perfetto.dev)")
+      ->type_name("FILE");
   auto config = std::make_shared<std::string>();
   command->add_option("--config", *config, "A TOML file with flags: context = 4096")
       ->envname("LOCKSTEP_CONFIG")
