@@ -17,6 +17,7 @@ ApiReply ErrorReply(const Status& status) {
   if (error.retry_after_seconds > 0) {
     reply.headers.emplace_back("Retry-After", std::to_string(error.retry_after_seconds));
   }
+  if (reply.status == 401) reply.headers.emplace_back("WWW-Authenticate", "Bearer");
   return reply;
 }
 

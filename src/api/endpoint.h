@@ -83,6 +83,7 @@ struct Route {
   // How this API says that a request failed, before and within a stream.
   ApiReply (*error)(const Status&) = ErrorReply;
   std::string (*error_event)(const Status&) = ErrorEvent;
+  bool open = false;  // asked by probers and gateways, which have no key
 };
 
 ApiReply JsonReply(const Json& body);

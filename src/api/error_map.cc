@@ -30,6 +30,7 @@ constexpr std::array kRows = {
     Row{StatusCode::kResourceExhausted, 400, kInvalid, "insufficient_memory", 0},
     Row{StatusCode::kQueueFull, 429, "rate_limit_error", "queue_full", 1},
     Row{StatusCode::kUnavailable, 503, "service_unavailable_error", "unavailable", 1},
+    Row{StatusCode::kUnauthenticated, 401, kInvalid, "invalid_api_key", 0},
     Row{StatusCode::kDataLoss, 500, kServer, nullptr, 0},
     Row{StatusCode::kUnimplemented, 400, kInvalid, "unsupported", 0},
     Row{StatusCode::kCancelled, 503, "service_unavailable_error", "cancelled", 0},

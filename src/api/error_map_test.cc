@@ -9,12 +9,19 @@ namespace {
 
 TEST(ErrorMap, EveryCodeHasItsStatus) {
   const std::pair<StatusCode, int> expected[] = {
-      {StatusCode::kInvalidArgument, 400},    {StatusCode::kNotFound, 404},
-      {StatusCode::kFailedPrecondition, 400}, {StatusCode::kContextLength, 400},
-      {StatusCode::kResourceExhausted, 400},  {StatusCode::kQueueFull, 429},
-      {StatusCode::kUnavailable, 503},        {StatusCode::kDataLoss, 500},
-      {StatusCode::kUnimplemented, 400},      {StatusCode::kCancelled, 503},
-      {StatusCode::kDeadlineExceeded, 504},   {StatusCode::kIoError, 500},
+      {StatusCode::kInvalidArgument, 400},
+      {StatusCode::kNotFound, 404},
+      {StatusCode::kFailedPrecondition, 400},
+      {StatusCode::kContextLength, 400},
+      {StatusCode::kResourceExhausted, 400},
+      {StatusCode::kQueueFull, 429},
+      {StatusCode::kUnavailable, 503},
+      {StatusCode::kUnauthenticated, 401},
+      {StatusCode::kDataLoss, 500},
+      {StatusCode::kUnimplemented, 400},
+      {StatusCode::kCancelled, 503},
+      {StatusCode::kDeadlineExceeded, 504},
+      {StatusCode::kIoError, 500},
       {StatusCode::kInternal, 500},
   };
   for (const auto& [code, http] : expected) {

@@ -21,9 +21,9 @@ constexpr Route kRoutes[] = {
     {"GET", "/v1/models/*", HandleModel},
     {"POST", "/tokenize", HandleTokenize, true},
     {"POST", "/detokenize", HandleDetokenize, true},
-    {"GET", "/health", HandleHealth},
+    {.method = "GET", .path = "/health", .handler = HandleHealth, .open = true},
     {"GET", "/version", HandleVersion},
-    {"GET", "/metrics", HandleMetrics},
+    {.method = "GET", .path = "/metrics", .handler = HandleMetrics, .open = true},
 };
 
 }  // namespace

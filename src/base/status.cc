@@ -28,6 +28,8 @@ std::string_view StatusCodeName(StatusCode code) {
       return "queue full";
     case StatusCode::kUnavailable:
       return "unavailable";
+    case StatusCode::kUnauthenticated:
+      return "unauthenticated";
     case StatusCode::kDataLoss:
       return "corrupt data";
     case StatusCode::kUnimplemented:
@@ -80,6 +82,9 @@ Status ResourceExhausted(std::string message, std::string param) {
 }
 Status Unavailable(std::string message) {
   return Status(StatusCode::kUnavailable, std::move(message));
+}
+Status Unauthenticated(std::string message) {
+  return Status(StatusCode::kUnauthenticated, std::move(message));
 }
 Status DataLoss(std::string message, std::string param) {
   return Status(StatusCode::kDataLoss, std::move(message), std::move(param));

@@ -24,6 +24,7 @@ enum class StatusCode {
   kResourceExhausted,   // can never fit, or memory could not be had
   kQueueFull,           // would fit later; retry
   kUnavailable,         // shutting down or not yet loaded
+  kUnauthenticated,     // no key, or a wrong one
   kDataLoss,            // a file is truncated or corrupt
   kUnimplemented,       // well-formed, but not supported here
   kCancelled,
@@ -65,6 +66,7 @@ Status NotFound(std::string message, std::string param = {});
 Status FailedPrecondition(std::string message, std::string param = {});
 Status ResourceExhausted(std::string message, std::string param = {});
 Status Unavailable(std::string message);
+Status Unauthenticated(std::string message);
 Status DataLoss(std::string message, std::string param = {});
 Status Unimplemented(std::string message, std::string param = {});
 Status Cancelled(std::string message);

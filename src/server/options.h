@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/tracer.h"
 
@@ -36,6 +37,11 @@ struct ServerOptions {
   int send_buffer_bytes = 256 << 10;
   // Events of one answer that may wait for a slow reader before its row pauses.
   int32_t sink_events = 64;
+
+  // Not empty: who asks needs one of these (access.h).
+  std::vector<std::string> api_keys;
+  // Pages of these origins may read the answers; "*": of all.
+  std::vector<std::string> cors_origins;
 
   std::shared_ptr<Tracer> tracer;  // null: nothing is traced
 };

@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "api/error_map.h"
+#include "server/access.h"
 
 namespace lockstep {
 namespace {
@@ -82,8 +83,30 @@ bool IsRequestId(std::string_view id) {
          std::all_of(id.begin(), id.end(), [](char c) { return c > ' ' && c < 0x7F; });
 }
 
+// What every answer to the request says of itself.
+std::vector<std::pair<std::string, std::string>> AnswerHeaders(const Fields& fields,
+                                                               const std::string& request_id,
+                                                               const ServerOptions& options) {
+  std::vector<std::pair<std::string, std::string>> headers;
+  if (!request_id.empty()) headers.emplace_back("X-Request-Id", request_id);
+  if (options.cors_origins.empty()) return headers;
+  headers.emplace_back("Vary", "Origin");
+  std::string origin = AllowedOrigin(options.cors_origins, View(fields[http::field::origin]));
+  if (origin.empty()) return headers;
+  headers.emplace_back("Access-Control-Allow-Origin", std::move(origin));
+  headers.emplace_back("Access-Control-Expose-Headers", "X-Request-Id, Retry-After");
+  if (fields.count(http::field::access_control_request_method) > 0) {
+    headers.emplace_back("Access-Control-Allow-Methods", "GET, HEAD, POST, OPTIONS");
+    headers.emplace_back("Access-Control-Allow-Headers",
+                         View(fields[http::field::access_control_request_headers]));
+    headers.emplace_back("Access-Control-Max-Age", "600");
+  }
+  return headers;
+}
+
 // The reply to a request whose header says enough; none: go on and read the body.
-std::optional<ApiReply> CheckHeader(const Fields& fields, bool chunked, const RouteMatch& match) {
+std::optional<ApiReply> CheckHeader(const Fields& fields, bool chunked, const RouteMatch& match,
+                                    const ServerOptions& options) {
   if (fields.version() == 11 && fields.count(http::field::host) != 1) {
     return Fault(400, "an HTTP/1.1 request has exactly one Host header", "malformed_http");
   }
@@ -108,6 +131,11 @@ std::optional<ApiReply> CheckHeader(const Fields& fields, bool chunked, const Ro
         Fault(405, fmt::format("this path takes {}", match.allow), "method_not_allowed");
     reply.headers.emplace_back("Allow", match.allow);
     return reply;
+  }
+  if (!match.route->open) {
+    const Status access = CheckAccess(options.api_keys, View(fields[http::field::authorization]),
+                                      View(fields["x-api-key"]));
+    if (!access.ok()) return match.route->error(access);
   }
   if (fields.count(http::field::content_encoding) > 0 &&
       !beast::iequals(fields[http::field::content_encoding], "identity")) {
@@ -215,8 +243,9 @@ asio::awaitable<ReadOutcome> ReadRequest(ClientSocket& client, ServerState& stat
   request->http_1_0 = fields.version() < 11;
   const std::string_view id = View(fields["x-request-id"]);
   if (IsRequestId(id)) request->request_id = id;
+  request->answer_headers = AnswerHeaders(fields, request->request_id, options);
   request->match = state.router.Find(View(fields.method_string()), View(fields.target()));
-  std::optional<ApiReply> early = CheckHeader(fields, parser.chunked(), request->match);
+  std::optional<ApiReply> early = CheckHeader(fields, parser.chunked(), request->match, options);
   if (early) {
     // A body that is not read would be taken for the next request, and after a fault of framing
     // nothing that follows is sure.

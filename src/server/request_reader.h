@@ -4,6 +4,8 @@
 
 #include <boost/asio/awaitable.hpp>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "api/endpoint.h"
 #include "server/client_socket.h"
@@ -32,7 +34,9 @@ struct HttpRequest {
   RouteMatch match;
   std::string body;
   std::string request_id;  // the client's x-request-id, or empty
-  bool head = false;       // answer without the body
+  // Of every answer to it.
+  std::vector<std::pair<std::string, std::string>> answer_headers;
+  bool head = false;  // answer without the body
   bool keep_alive = false;
   bool http_1_0 = false;
   BodyCharge charge;

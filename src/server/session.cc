@@ -270,7 +270,8 @@ asio::awaitable<bool> Session::AnswerStream(GenerationRun& run, const HttpReques
   ResponseHead head;
   head.content_type = "text/event-stream; charset=utf-8";
   head.headers = {{"Cache-Control", "no-cache"}, {"X-Accel-Buffering", "no"}};
-  if (!request.request_id.empty()) head.headers.emplace_back("X-Request-Id", request.request_id);
+  head.headers.insert(head.headers.end(), request.answer_headers.begin(),
+                      request.answer_headers.end());
   head.chunked = chunked;
   head.keep_alive = KeepAlive(request) && chunked;
   ++state_.http.responses[2];
@@ -321,7 +322,8 @@ asio::awaitable<bool> Session::Send(const ApiReply& reply, const HttpRequest& re
   head.status = reply.status;
   head.content_type = reply.content_type;
   head.headers = reply.headers;
-  if (!request.request_id.empty()) head.headers.emplace_back("X-Request-Id", request.request_id);
+  head.headers.insert(head.headers.end(), request.answer_headers.begin(),
+                      request.answer_headers.end());
   if (reply.status != 204) head.content_length = reply.body.size();
   head.keep_alive = KeepAlive(request);
   ++state_.http.responses[reply.status / 100];

@@ -52,6 +52,8 @@ Result<ApiReply> Count(const ApiContext& context, const ApiCall& call) {
 
 const char* ErrorType(int http_status) {
   switch (http_status) {
+    case 401:
+      return "authentication_error";
     case 404:
       return "not_found_error";
     case 413:

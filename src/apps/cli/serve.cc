@@ -18,6 +18,7 @@
 #include "apps/serving/loaded_model.h"
 #include "apps/serving/version.h"
 #include "base/log.h"
+#include "server/access.h"
 #include "server/server.h"
 
 namespace lockstep {
@@ -34,6 +35,7 @@ struct ServeOptions {
   int32_t drain_seconds = 30;
   bool example = false;
   std::string trace;  // a file; empty: none
+  std::string api_key_file;
 };
 
 // The signals that end the server, taken by one thread that waits for them. Constructed before any
@@ -119,6 +121,11 @@ curl -N {0}/v1/chat/completions -H 'Content-Type: application/json' -d '{{
 }
 
 Status Serve(ServeOptions options) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckKeys(options.server.api_keys));
+  if (!options.api_key_file.empty()) {
+    LOCKSTEP_ASSIGN_OR_RETURN(const auto keys, ReadKeyFile(options.api_key_file));
+    options.server.api_keys.insert(options.server.api_keys.end(), keys.begin(), keys.end());
+  }
   EndSignals& signals = Signals();
   if (!options.trace.empty()) {
     LOCKSTEP_ASSIGN_OR_RETURN(options.server.tracer, Tracer::Open(options.trace));
@@ -189,6 +196,19 @@ void AddServeCommand(CLI::App* app, int* exit_code) {
       ->capture_default_str();
   command->add_flag("--example", options->example,
                     "Once it serves, print a request to paste into another terminal");
+  CLI::Option* const keys =
+      command
+          ->add_option(
+              "--api-key", options->server.api_keys,
+              "A key that who asks must have (Authorization: Bearer KEY, or x-api-key: KEY); "
+              "/health and /metrics stay open")
+          ->type_name("KEY");
+  command->add_option("--api-key-file", options->api_key_file, "A file of such keys, one a line")
+      ->type_name("FILE");
+  command
+      ->add_option("--cors-origin", options->server.cors_origins,
+                   "Pages of this origin (https://host:port; *: all) may read the answers")
+      ->type_name("ORIGIN");
   command
       ->add_option("--trace", options->trace,
                    "Write what the engine does, step by step and for each request, to this file "
@@ -206,6 +226,7 @@ void AddServeCommand(CLI::App* app, int* exit_code) {
       "Each setting is taken from its flag, else from the environment (LOCKSTEP_MAX_ROWS for "
       "--max-rows), else from the file of --config, else its default.");
   auto settings = std::make_shared<Settings>(command);
+  settings->Hide(keys);
   command->callback([options, exit_code, config, print, settings] {
     settings->Resolve(*config);
     if (*print) {

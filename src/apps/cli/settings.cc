@@ -129,6 +129,10 @@ void Settings::CheckRequired() const {
   }
 }
 
+void Settings::Hide(const CLI::Option* option) {
+  for (Setting& setting : settings_) setting.hidden |= setting.option == option;
+}
+
 std::string Settings::Print() const {
   std::string out;
   for (const Setting& setting : settings_) {
@@ -139,7 +143,9 @@ std::string Settings::Print() const {
       values.assign(by_default.empty() ? 0 : 1, by_default);
     }
     std::string line = setting.name + " = ";
-    if (TakesMany(*setting.option)) {
+    if (setting.hidden && !values.empty()) {
+      line = "# " + line + "(not shown)";
+    } else if (TakesMany(*setting.option)) {
       for (std::string& value : values) value = Toml(value);
       line += fmt::format("[{}]", fmt::join(values, ", "));
     } else if (values.empty()) {

@@ -32,6 +32,9 @@ class Settings {
   // Throws CLI::RequiredError when a required option has no value.
   void CheckRequired() const;
 
+  // What the option holds is a secret: Print does not show it.
+  void Hide(const CLI::Option* option);
+
   // Every option as a line of TOML with its source; those without a value are comments. Reads back
   // as a file.
   std::string Print() const;
@@ -41,6 +44,7 @@ class Settings {
     CLI::Option* option = nullptr;
     std::string name;  // the long flag without "--"
     bool required = false;
+    bool hidden = false;
     std::string source = "default";
   };
 
