@@ -54,10 +54,13 @@ constexpr int64_t KvBitsPerGroup(const KvScheme& scheme, int64_t group) {
   return 0;
 }
 
-// Bytes of one block of one layer.
-constexpr int64_t KvBlockBytes(int32_t kv_heads, int32_t head_dim, const KvScheme& scheme) {
+// Bytes of one block of one layer; `latent`: of one that has keys alone.
+constexpr int64_t KvBlockBytes(int32_t kv_heads, int32_t head_dim, const KvScheme& scheme,
+                               bool latent = false) {
   const int64_t group = scheme.group > 0 ? scheme.group : head_dim;
-  return 2 * kBlockTokens * kv_heads * (head_dim / group) * KvBitsPerGroup(scheme, group) / 8;
+  const int64_t half =
+      kBlockTokens * kv_heads * (head_dim / group) * KvBitsPerGroup(scheme, group) / 8;
+  return latent ? half : 2 * half;
 }
 
 // One layer's cache. A block holds, for each KV head in turn, its keys and then its values, each as
@@ -70,12 +73,19 @@ constexpr int64_t KvBlockBytes(int32_t kv_heads, int32_t head_dim, const KvSchem
 //   values [16 positions][group]
 // as bytes; or, of q4, two of these sixteens in 16 bytes: the first in the low, the next in the
 // high half of each byte.
+//
+// A latent layer keeps no values: the value of a position is the first `latent_dim` elements of its
+// key, as the codec gives them back. Its block has the keys alone, and its outputs and partials
+// have latent_dim elements where those of others have head_dim.
 struct KvLayer {
   std::byte* data = nullptr;  // 64-byte aligned
   int64_t block_stride = 0;   // bytes from a block to the next, in this layer
   int32_t kv_heads = 0;
   int32_t head_dim = 0;  // a multiple of 8, at most 576; of the scheme's group, if it has one
   KvScheme scheme;
+  int32_t latent_dim = 0;  // 0: values of their own; else a multiple of 8, at most head_dim
+
+  int32_t value_dim() const { return latent_dim > 0 ? latent_dim : head_dim; }
 };
 
 // The queries of consecutive positions of one sequence for the `heads` query heads that share one
@@ -95,17 +105,17 @@ struct AttentionQuery {
   const float* sinks = nullptr;  // [heads], logits that take part in the sum alone; null: none
 };
 
-// The partial result of one (token, head) and split: m, l and o, stored as [2 + head_dim] floats.
+// The partial result of one (token, head) and split: m, l and o, stored as [2 + value_dim] floats.
 // Of a split that the query does not see, all are 0; folding it changes nothing.
-constexpr int64_t PartialFloats(int32_t head_dim) { return 2 + head_dim; }
+constexpr int64_t PartialFloats(int32_t value_dim) { return 2 + value_dim; }
 
 struct AttentionKernels {
-  // Writes the keys and values of one KV head at `position`; k and v are [head_dim]. Different
-  // positions may be written by different threads at once.
+  // Writes the keys and values of one KV head at `position`; k and v are [head_dim]; of a latent
+  // layer v is not read. Different positions may be written by different threads at once.
   void (*append)(const KvLayer& layer, const int32_t* table, int32_t position, int32_t kv_head,
                  const float* k, const float* v);
 
-  // All splits, folded and normalised: out[token * out_stride + head * head_dim + d].
+  // All splits, folded and normalised: out[token * out_stride + head * value_dim + d].
   // scratch: AttentionScratchBytes(head_dim, heads), 64-byte aligned, one a thread.
   void (*attend)(const KvLayer& layer, const int32_t* table, const AttentionQuery& query,
                  float* out, int64_t out_stride, void* scratch);
@@ -116,10 +126,10 @@ struct AttentionKernels {
                        int32_t split, float* partial, void* scratch);
 
   // Folds `splits` partials of one head (partial + s * partial_stride), and the sink if there is
-  // one, and normalises into out [head_dim]. attend() == attend_split() over all splits, then
+  // one, and normalises into out [value_dim]. attend() == attend_split() over all splits, then
   // fold(), bit for bit.
   void (*fold)(const float* partial, int64_t partial_stride, int32_t splits, const float* sink,
-               int32_t head_dim, float* out);
+               int32_t value_dim, float* out);
 };
 
 size_t AttentionScratchBytes(int32_t head_dim, int32_t heads);

@@ -57,6 +57,14 @@ const Shape kShapes[] = {
     {64, 3, kBF16, {"soft_cap", 0, 0, 2.0f}},
     {24, 2, kF32, {"sinks", 0, 0, 0, true}},
     {32, 9, kQ4, {"all", 50, 20, 5.0f, true}},
+    // Latent layers, one and several tiles of rows; not always whole vectors.
+    {48, 4, kF32, {"latent"}, 32},
+    {80, 7, kBF16, {"latent"}, 64},
+    {24, 50, kF16, {"latent"}, 8},
+    {56, 3, kBF16, {"latent_window", 40, 3}, 40},
+    {96, 9, kQ8, {"latent"}, 64},
+    {128, 4, kQ4By64, {"latent_sinks", 0, 0, 0, true}, 64},
+    {64, 50, kQ4, {"latent"}, 32},
 };
 
 // Where a block, a lane group or a split begins or ends; every token in it is attended to.
@@ -79,7 +87,7 @@ INSTANTIATE_TEST_SUITE_P(Isa, EveryTable,
                          Name);
 
 TEST_P(EveryTable, FollowsTheDefinition) {
-  const int64_t dim = shape().head_dim;
+  const int64_t dim = shape().value_dim();
   for (const Window& window : kWindows) {
     Sequence s(shape(), window.end, 11);
     const std::vector<float> out = s.Run(kernels(), window.begin, {window.end});
@@ -111,7 +119,7 @@ TEST_P(EveryTable, AnyCutGivesTheSameBits) {
 }
 
 TEST_P(EveryTable, WhatLiesBeyondAQueryIsNotRead) {
-  const int64_t row = int64_t{shape().heads} * shape().head_dim;
+  const int64_t row = int64_t{shape().heads} * shape().value_dim();
   for (const int32_t poisoned : {1, 20, 255, 257}) {
     // All of the chunk is in the cache before its first query is attended to.
     const int32_t begin = std::max(0, poisoned - 12), end = poisoned + 5;
@@ -132,12 +140,12 @@ TEST_P(EveryTable, SplitsFoldToTheSameBits) {
   for (const int32_t length : {1, 16, 255, 256, 257, 520}) {
     Sequence s(shape(), length, 17);
     s.Append(kernels(), 0, length);
-    const int64_t dim = shape().head_dim, row = dim * shape().heads;
+    const int64_t dim = shape().value_dim(), row = dim * shape().heads;
     std::vector<float> whole(length * row, kNan);
     s.Attend(kernels(), length - 1, length, &whole);
 
     const int32_t splits = (length - 1) / kSplit + 1;
-    const int64_t stride = shape().heads * PartialFloats(shape().head_dim);
+    const int64_t stride = shape().heads * PartialFloats(shape().value_dim());
     std::vector<float> partial(splits * stride, kNan);
     for (int32_t i = splits - 1; i >= 0; --i) {
       kernels().attend_split(s.layer(), s.table(), s.Query(length - 1, length), i,
@@ -146,8 +154,8 @@ TEST_P(EveryTable, SplitsFoldToTheSameBits) {
     std::vector<float> folded(row);
     for (int32_t head = 0; head < shape().heads; ++head) {
       const float sink = s.sink(head);
-      kernels().fold(partial.data() + head * PartialFloats(shape().head_dim), stride, splits,
-                     shape().extras.sinks ? &sink : nullptr, shape().head_dim,
+      kernels().fold(partial.data() + head * PartialFloats(shape().value_dim()), stride, splits,
+                     shape().extras.sinks ? &sink : nullptr, shape().value_dim(),
                      folded.data() + head * dim);
     }
     ExpectSameBits(folded, {whole.end() - row, whole.end()});
@@ -168,7 +176,7 @@ void ExpectPassedPositionsAreNotRead(const KernelTable& table, const Shape& shap
     const int32_t first = block * kBlockTokens, last = first + kBlockTokens;
     if (first >= extras.kept && last <= begin - extras.window) s.table()[block] = 1 << 30;
   }
-  std::vector<float> out(int64_t{end} * shape.heads * shape.head_dim, kNan);
+  std::vector<float> out(end * s.OutStride(), kNan);
   s.Attend(table.attention, begin, end, &out);
   ExpectSameBits({out.end() - static_cast<int64_t>(clean.size()), out.end()}, clean);
 }
@@ -254,9 +262,10 @@ TEST(SoftCap, TanhIsExactToAFewUlp) {
 }
 
 TEST(LargeHeads, TablesAgree) {
-  // More rows than a batch holds; latent attention's head size; vectors and a half.
+  // More rows than a batch holds; latent attention's sizes; vectors and a half.
   for (const Shape& shape : {Shape{576, 16, kBF16}, Shape{72, 9, kBF16}, Shape{128, 4, kBF16},
-                             Shape{576, 16, kQ8}, Shape{128, 50, kQ4}, Shape{80, 12, kF16}}) {
+                             Shape{576, 16, kQ8}, Shape{128, 50, kQ4}, Shape{80, 12, kF16},
+                             Shape{576, 16, kBF16, {}, 512}, Shape{576, 3, kQ8By64, {}, 512}}) {
     std::vector<float> first;
     for (const KernelTable* table : SupportedTables()) {
       Sequence s(shape, 40, 29);

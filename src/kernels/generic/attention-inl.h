@@ -186,7 +186,8 @@ LOCKSTEP_VEC void ValueTiles(const Batch& batch, const Spans& spans, const E* va
 template <class E>
 void ValueSpans(const Cache& cache, const Batch& batch, const Spans& spans, int32_t split,
                 const std::byte* after, float* out) {
-  const int32_t head_dim = cache.layer.head_dim;
+  const int32_t value_dim = cache.layer.value_dim();
+  const bool latent = cache.layer.latent_dim > 0;
   const bool one_tile = batch.tile == batch.rows;
   for (int32_t from = spans.first / kBlockTokens * kBlockTokens; from < spans.last;
        from += kBlockTokens) {
@@ -196,22 +197,29 @@ void ValueSpans(const Cache& cache, const Batch& batch, const Spans& spans, int3
     const int64_t to_next = next_values != nullptr ? next_values - values : 0;
     if constexpr (kDirect<E>) {
       const E* elements = reinterpret_cast<const E*>(values);
-      if (one_tile) {
-        ValueTiles<kFetches>(batch, spans, elements, head_dim, to_next, from, head_dim, out);
+      if (one_tile && !latent) {
+        ValueTiles<kFetches>(batch, spans, elements, value_dim, to_next, from, value_dim, out);
         continue;
       }
       if constexpr (kIsFloat<E>) {
-        ValueTiles<false>(batch, spans, elements, head_dim, 0, from, head_dim, out);
-        continue;
+        if (!latent) {
+          ValueTiles<false>(batch, spans, elements, value_dim, 0, from, value_dim, out);
+          continue;
+        }
       }
     }
     const int32_t count = Smaller(kBlockTokens, spans.last - from);
     for (int32_t half = 0; half * kHalf < count; ++half) {
-      WidenValues<E>(cache.layer, values + half * cache.half_bytes, to_next,
-                     Smaller(kHalf, count - half * kHalf),
-                     batch.block + half * kHalf * batch.padded_dim, batch.padded_dim);
+      const std::byte* half_values = values + half * cache.half_bytes;
+      const int32_t positions = Smaller(kHalf, count - half * kHalf);
+      float* to = batch.block + half * kHalf * batch.padded_dim;
+      if (latent) {
+        WidenLatents<E>(cache.layer, half_values, to_next, positions, to, batch.padded_dim);
+      } else {
+        WidenValues<E>(cache.layer, half_values, to_next, positions, to, batch.padded_dim);
+      }
     }
-    ValueTiles<false>(batch, spans, batch.block, batch.padded_dim, 0, from, head_dim, out);
+    ValueTiles<false>(batch, spans, batch.block, batch.padded_dim, 0, from, value_dim, out);
   }
 }
 
@@ -261,7 +269,7 @@ LOCKSTEP_VEC int32_t NextSplit(const AttentionQuery& query, const Batch& batch, 
 template <class E>
 void AttendCodec(const Cache& cache, const AttentionQuery& query, float* out, int64_t out_stride,
                  float* scratch) {
-  const int32_t head_dim = cache.layer.head_dim;
+  const int32_t head_dim = cache.layer.head_dim, value_dim = cache.layer.value_dim();
   const AttentionScratch at = LayOutScratch(head_dim);
   Batch batch = MakeBatch(at, scratch);
   float* o = scratch + at.out;
@@ -277,15 +285,15 @@ void AttendCodec(const Cache& cache, const AttentionQuery& query, float* out, in
          split = NextSplit(query, batch, split)) {
       ComputeSplit<E>(cache, query, split, &batch, split_m, split_l, split_o);
       for (int32_t r = 0; r < batch.rows; ++r) {
-        FoldSplit(split_m[r], split_l[r], split_o + r * at.padded_dim, head_dim, m + r, l + r,
+        FoldSplit(split_m[r], split_l[r], split_o + r * at.padded_dim, value_dim, m + r, l + r,
                   o + r * at.padded_dim);
       }
     }
     for (int32_t r = 0; r < batch.rows; ++r) {
       const int32_t token = (first + r) / query.heads, head = (first + r) % query.heads;
       Finish(o + r * at.padded_dim, m[r], l[r],
-             query.sinks != nullptr ? query.sinks + head : nullptr, head_dim,
-             out + token * out_stride + int64_t{head} * head_dim);
+             query.sinks != nullptr ? query.sinks + head : nullptr, value_dim,
+             out + token * out_stride + int64_t{head} * value_dim);
     }
   }
 }
@@ -293,7 +301,7 @@ void AttendCodec(const Cache& cache, const AttentionQuery& query, float* out, in
 template <class E>
 void AttendSplitCodec(const Cache& cache, const AttentionQuery& query, int32_t split,
                       float* partial, float* scratch) {
-  const int32_t head_dim = cache.layer.head_dim;
+  const int32_t head_dim = cache.layer.head_dim, value_dim = cache.layer.value_dim();
   const AttentionScratch at = LayOutScratch(head_dim);
   Batch batch = MakeBatch(at, scratch);
   const float* o = scratch + at.out;
@@ -302,10 +310,10 @@ void AttendSplitCodec(const Cache& cache, const AttentionQuery& query, int32_t s
     StartBatch(query, head_dim, first, Smaller(kBatchRows, query.heads - first), &batch);
     ComputeSplit<E>(cache, query, split, &batch, m, l, scratch + at.out);
     for (int32_t r = 0; r < batch.rows; ++r) {
-      float* to = partial + (first + r) * PartialFloats(head_dim);
+      float* to = partial + (first + r) * PartialFloats(value_dim);
       to[0] = m[r];
       to[1] = l[r];
-      for (int32_t d = 0; d < head_dim; ++d) to[2 + d] = o[r * at.padded_dim + d];
+      for (int32_t d = 0; d < value_dim; ++d) to[2 + d] = o[r * at.padded_dim + d];
     }
   }
 }
@@ -364,11 +372,11 @@ void AttendSplit(const KvLayer& layer, const int32_t* table, const AttentionQuer
 }
 
 void Fold(const float* partial, int64_t partial_stride, int32_t splits, const float* sink,
-          int32_t head_dim, float* out) {
+          int32_t value_dim, float* out) {
   float m = 0.0f, l = 0.0f;
   for (int32_t s = 0; s < splits; ++s) {
     const float* next = partial + s * partial_stride;
-    FoldSplit(next[0], next[1], next + 2, head_dim, &m, &l, out);
+    FoldSplit(next[0], next[1], next + 2, value_dim, &m, &l, out);
   }
-  Finish(out, m, l, sink, head_dim, out);
+  Finish(out, m, l, sink, value_dim, out);
 }

@@ -40,7 +40,7 @@ struct Cache {
       : layer(l),
         table(t),
         half_bytes(KvBlockBytes(1, l.head_dim, l.scheme) / 4),
-        head_offset(kv_head * half_bytes * 4) {}
+        head_offset(kv_head * half_bytes * (l.latent_dim > 0 ? 2 : 4)) {}
 
   // Of the half block that holds `position`.
   LOCKSTEP_VEC std::byte* Keys(int32_t position) const {
@@ -48,7 +48,9 @@ struct Cache {
     return layer.data + block * layer.block_stride + head_offset +
            position % kBlockTokens / kHalf * half_bytes;
   }
-  LOCKSTEP_VEC std::byte* Values(int32_t position) const { return Keys(position) + 2 * half_bytes; }
+  LOCKSTEP_VEC std::byte* Values(int32_t position) const {
+    return Keys(position) + (layer.latent_dim > 0 ? 0 : 2 * half_bytes);
+  }
 };
 
 constexpr int64_t kLine = 64;  // bytes of a cache line
@@ -145,6 +147,40 @@ void WidenValues(const KvLayer& layer, const std::byte* from, int64_t to_next, i
   }
 }
 
+// Sixteen dimensions of 16 positions as f32, [d][position], to the first `count` positions.
+LOCKSTEP_VEC void TurnSixteen(const float* from, int32_t dims, int32_t count, float* to,
+                              int64_t stride) {
+  for (int32_t t = 0; t < count; ++t) {
+    for (int32_t d = 0; d < dims; ++d) to[t * stride + d] = from[16 * d + t];
+  }
+}
+
+// The same of a latent layer, whose values are the first elements of the keys and stand as they do.
+template <class E>
+void WidenLatents(const KvLayer& layer, const std::byte* from, int64_t to_next, int32_t count,
+                  float* to, int64_t stride) {
+  alignas(64) float part[64 * 16];
+  if constexpr (kAffine<E>) {
+    const int32_t group = layer.scheme.group;
+    KvLayer one = layer;
+    one.head_dim = group;
+    for (int32_t d = 0; d < layer.latent_dim; d += group, from += GroupBytes<E>(group)) {
+      WidenKeys<E>(one, from, to_next, part);
+      TurnSixteen(part, Smaller(group, layer.latent_dim - d), count, to + d, stride);
+    }
+  } else {
+    const E* elements = reinterpret_cast<const E*>(from);
+    for (int32_t d = 0; d < layer.latent_dim; d += 16) {
+      const int32_t dims = Smaller(16, layer.latent_dim - d);
+      for (int32_t i = 0; i < dims; ++i) {
+        __builtin_prefetch(from + to_next + (d + i) * 16 * sizeof(E));
+        Store(part + 16 * i, Load(elements + (d + i) * 16));
+      }
+      TurnSixteen(part, dims, count, to + d, stride);
+    }
+  }
+}
+
 // A group's scale and bias as stored, and its codes.
 struct EncodedGroup {
   F16 scale, bias;
@@ -230,6 +266,8 @@ void AppendAffine(const Cache& cache, int32_t position, const float* k, const fl
       if (kSixteens<E> == 2) code |= static_cast<uint8_t>(encoded.codes[i + 1] << 4);
       codes[i / kSixteens<E> * 16 + at] = code;
     }
+    keys += GroupBytes<E>(group);
+    if (cache.layer.latent_dim > 0) continue;
     EncodeGroup(v + d, group, kGreatestCode, &encoded);
     codes = WriteParams(encoded, at, values) + at * group / kSixteens<E>;
     for (int32_t i = 0; i < group; i += 16 * kSixteens<E>) {
@@ -239,7 +277,6 @@ void AppendAffine(const Cache& cache, int32_t position, const float* k, const fl
         *codes = code;
       }
     }
-    keys += GroupBytes<E>(group);
     values += GroupBytes<E>(group);
   }
 }
@@ -258,6 +295,7 @@ void AppendFloats(const Cache& cache, int32_t position, const float* k, const fl
     StoreHalf(encoded, LoadHalf(k + d));
     if (count == 16) StoreHalf(encoded + 8, LoadHalf(k + d + 8));
     for (int32_t i = 0; i < count; ++i) keys[(d + i) * 16] = encoded[i];
+    if (cache.layer.latent_dim > 0) continue;
     if (count == 16) {
       Store(values + d, Load(v + d));
     } else {

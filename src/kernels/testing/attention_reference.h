@@ -62,6 +62,9 @@ struct Shape {
   int32_t heads;
   KvScheme scheme;
   Extras extras = {};
+  int32_t latent_dim = 0;
+
+  int32_t value_dim() const { return latent_dim > 0 ? latent_dim : head_dim; }
 };
 
 // The greatest f16 that is at most x.
@@ -127,7 +130,8 @@ class Sequence {
     fill(&sinks_, shape.heads);
     for (int32_t p = 0; p < length; ++p) {
       for (const float x : Recoded(Key(p), shape.head_dim, shape.scheme)) keys_.push_back(x);
-      for (const float x : Recoded(Value(p), shape.head_dim, shape.scheme)) values_.push_back(x);
+      const float* value = shape.latent_dim > 0 ? Key(p) : Value(p);
+      for (const float x : Recoded(value, shape.head_dim, shape.scheme)) values_.push_back(x);
     }
 
     const int32_t blocks = (length + kBlockTokens - 1) / kBlockTokens;
@@ -135,18 +139,19 @@ class Sequence {
     // beyond is for the address sanitiser.
     table_.resize(blocks);
     for (int32_t b = 0; b < blocks; ++b) table_[b] = (blocks - 1 - b) * spread % (blocks * spread);
-    const int64_t bytes = KvBlockBytes(kHeads, shape.head_dim, shape.scheme);
+    const int64_t bytes = KvBlockBytes(kHeads, shape.head_dim, shape.scheme, shape.latent_dim > 0);
     const int64_t total = ((blocks - 1) * spread + 1) * bytes;
     data_.reset(static_cast<std::byte*>(std::aligned_alloc(64, (total + 63) / 64 * 64)));
     std::memset(data_.get(), 0xff, total);
-    layer_ = {data_.get(), bytes, kHeads, shape.head_dim, shape.scheme};
+    layer_ = {data_.get(), bytes, kHeads, shape.head_dim, shape.scheme, shape.latent_dim};
     scratch_.reset(static_cast<std::byte*>(
         std::aligned_alloc(64, AttentionScratchBytes(shape.head_dim, shape.heads))));
   }
 
   void Append(const AttentionKernels& kernels, int32_t begin, int32_t end) {
     for (int32_t p = begin; p < end; ++p) {
-      kernels.append(layer_, table_.data(), p, kHead, Key(p), Value(p));
+      kernels.append(layer_, table_.data(), p, kHead, Key(p),
+                     shape_.latent_dim > 0 ? nullptr : Value(p));
     }
   }
 
@@ -164,27 +169,28 @@ class Sequence {
 
   void Attend(const AttentionKernels& kernels, int32_t begin, int32_t end,
               std::vector<float>* out) const {
-    const int64_t stride = int64_t{shape_.heads} * shape_.head_dim;
+    const int64_t stride = OutStride();
     kernels.attend(layer_, table_.data(), Query(begin, end), out->data() + begin * stride, stride,
                    scratch_.get());
   }
 
   // Appends [0, begin), then appends and attends chunk by chunk; the outputs from `begin` on, as
-  // [token][head][head_dim].
+  // [token][head][value_dim].
   std::vector<float> Run(const AttentionKernels& kernels, int32_t begin,
                          const std::vector<int32_t>& ends) {
-    std::vector<float> out(q_.size(), kNan);
+    std::vector<float> out(length_ * OutStride(), kNan);
     Append(kernels, 0, begin);
-    const int64_t skipped = int64_t{begin} * shape_.heads * shape_.head_dim;
+    const int64_t skipped = begin * OutStride();
     for (const int32_t end : ends) {
       Append(kernels, begin, end);
       Attend(kernels, begin, end, &out);
       begin = end;
     }
-    const int64_t written = int64_t{begin} * shape_.heads * shape_.head_dim;
+    const int64_t written = begin * OutStride();
     return {out.begin() + skipped, out.begin() + written};
   }
 
+  int64_t OutStride() const { return int64_t{shape_.heads} * shape_.value_dim(); }
   const float* Key(int32_t p) const { return k_.data() + int64_t{p} * shape_.head_dim; }
   const float* Value(int32_t p) const { return v_.data() + int64_t{p} * shape_.head_dim; }
   const float* QueryRow(int32_t p, int32_t head) const {
@@ -200,7 +206,8 @@ class Sequence {
   const KvLayer& layer() const { return layer_; }
   int32_t* table() { return table_.data(); }
   std::vector<float>& queries() { return q_; }
-  std::vector<float>& values() { return v_; }
+  // Of all that is read of a position, what its output is made of.
+  std::vector<float>& values() { return shape_.latent_dim > 0 ? k_ : v_; }
   void* scratch() { return scratch_.get(); }
 
  private:
@@ -230,13 +237,13 @@ inline float Power(float s, float reference) {
 // The definition in attention.h, one operation after the other. For scores of usual size.
 inline std::vector<float> Definition(const Sequence& s, int32_t position, int32_t head) {
   const Extras& extras = s.shape().extras;
-  const int32_t dim = s.shape().head_dim;
+  const int32_t dim = s.shape().head_dim, value_dim = s.shape().value_dim();
   const float log2_e = 0x1.715476p+0f;
   const float factor = (1.0f / std::sqrt(static_cast<float>(dim))) * log2_e;
   const float cap = extras.soft_cap * log2_e;
   const auto exp2 = [](float x) { return plain::Exp2(plain::Set1(x)).lane[0]; };
   float m = 0, l = 0;
-  std::vector<float> o(dim);
+  std::vector<float> o(value_dim);
   const auto fold = [&](float next_m, float next_l, const std::vector<float>& next) {
     if (l == 0.0f) {
       m = next_m;
@@ -247,7 +254,7 @@ inline std::vector<float> Definition(const Sequence& s, int32_t position, int32_
     const float both = std::max(m, next_m), a = exp2(m - both), b = exp2(next_m - both);
     m = both;
     l = std::fma(l, a, next_l * b);
-    for (int32_t d = 0; d < dim; ++d) o[d] = std::fma(o[d], a, next[d] * b);
+    for (int32_t d = 0; d < value_dim; ++d) o[d] = std::fma(o[d], a, next[d] * b);
   };
   for (int32_t begin = 0; begin <= position; begin += kSplit) {
     std::vector<int32_t> seen;
@@ -255,7 +262,7 @@ inline std::vector<float> Definition(const Sequence& s, int32_t position, int32_
       if (extras.Sees(position, t)) seen.push_back(t);
     }
     if (seen.empty()) continue;
-    std::vector<float> p, next(dim, 0.0f);
+    std::vector<float> p, next(value_dim, 0.0f);
     for (const int32_t t : seen) {
       float sum = 0.0f;
       for (int32_t d = 0; d < dim; ++d) {
@@ -269,13 +276,13 @@ inline std::vector<float> Definition(const Sequence& s, int32_t position, int32_
     for (size_t i = 0; i < p.size(); ++i) {
       p[i] = Power(p[i], reference);
       lanes.lane[seen[i] % 16] += p[i];
-      for (int32_t d = 0; d < dim; ++d) {
+      for (int32_t d = 0; d < value_dim; ++d) {
         next[d] = std::fma(p[i], s.CachedValue(seen[i])[d], next[d]);
       }
     }
     fold(reference, plain::ReduceAdd(lanes), next);
   }
-  if (extras.sinks) fold(s.sink(head) * log2_e, 1.0f, std::vector<float>(dim, 0.0f));
+  if (extras.sinks) fold(s.sink(head) * log2_e, 1.0f, std::vector<float>(value_dim, 0.0f));
   const float inverse = 1.0f / l;
   for (float& x : o) x *= inverse;
   return o;
@@ -285,7 +292,8 @@ inline std::vector<float> Definition(const Sequence& s, int32_t position, int32_
 inline std::vector<double> InDouble(const Sequence& s, int32_t position, int32_t head) {
   const Extras& extras = s.shape().extras;
   const int32_t dim = s.shape().head_dim;
-  std::vector<double> weight(position + 1), out(dim, 0.0);
+  const int32_t value_dim = s.shape().value_dim();
+  std::vector<double> weight(position + 1), out(value_dim, 0.0);
   double sum = extras.sinks ? std::exp(static_cast<double>(s.sink(head))) : 0;
   for (int32_t t = 0; t <= position; ++t) {
     if (!extras.Sees(position, t)) continue;
@@ -299,7 +307,7 @@ inline std::vector<double> InDouble(const Sequence& s, int32_t position, int32_t
     sum += weight[t] = std::exp(cap > 0 ? cap * std::tanh(dot / cap) : dot);
   }
   for (int32_t t = 0; t <= position; ++t) {
-    for (int32_t d = 0; d < dim; ++d) {
+    for (int32_t d = 0; d < value_dim; ++d) {
       out[d] += weight[t] / sum * static_cast<double>(s.CachedValue(t)[d]);
     }
   }
