@@ -39,12 +39,14 @@ struct LoadOptions {
 struct KvShape {
   int32_t kv_heads = 0;
   int32_t head_dim = 0;
-  int32_t group = 0;  // of ModelInfo::kv_groups
+  int32_t group = 0;       // of ModelInfo::kv_groups
+  int32_t latent_dim = 0;  // of latent layers (kernels/attention.h): they keep no values; 0: others
 };
 
 // Layers whose caches keep the same positions, so that one block table goes for all of them.
 struct KvGroup {
-  int32_t window = 0;  // a query reads the last `window` positions, its own included; 0: all
+  int32_t window = 0;   // a query reads the last `window` positions, its own included; 0: all
+  bool latent = false;  // of latent layers
 };
 
 struct ModelInfo {

@@ -81,7 +81,8 @@ Status CpuExecutor::Prepare() {
                   model.integer_products ? "int8" : "f32", KvSchemeName(options_.kv));
   for (int32_t group = 0; group < static_cast<int32_t>(model.kv_groups.size()); ++group) {
     const int32_t window = model.kv_groups[group].window;
-    info_.cache_groups.push_back({.kind = window > 0 ? CacheKind::kWindow : CacheKind::kPaged,
+    const CacheKind all = model.kv_groups[group].latent ? CacheKind::kLatent : CacheKind::kPaged;
+    info_.cache_groups.push_back({.kind = window > 0 ? CacheKind::kWindow : all,
                                   .block_tokens = kernels::kBlockTokens,
                                   .block_bytes = KvBlockBytesOfGroup(model, group, options_.kv),
                                   .scheme = KvSchemeName(options_.kv),

@@ -18,6 +18,10 @@ constexpr NamedScheme kSchemes[] = {
     {"q4-64", {KvCodec::kQ4, 64}},
 };
 
+int64_t BlockBytes(const KvShape& shape, const KvScheme& scheme) {
+  return kernels::KvBlockBytes(shape.kv_heads, shape.head_dim, scheme, shape.latent_dim > 0);
+}
+
 }  // namespace
 
 std::optional<KvScheme> KvSchemeByName(std::string_view name) {
@@ -43,13 +47,20 @@ std::string KvSchemeName(const KvScheme& scheme) {
 Status CheckKvScheme(const ModelInfo& info, const KvScheme& scheme) {
   if (!scheme.affine()) return OkStatus();
   for (size_t layer = 0; layer < info.kv_layers.size(); ++layer) {
-    const int32_t head_dim = info.kv_layers[layer].head_dim;
-    if (head_dim % scheme.group == 0) continue;
-    return InvalidArgument(
-        fmt::format("layer {} cannot keep its cache in {}: its heads have {} elements, not a "
-                    "multiple of the group of {}",
-                    layer, KvSchemeName(scheme), head_dim, scheme.group),
-        "kv");
+    const KvShape& shape = info.kv_layers[layer];
+    const auto refuse = [&](const char* what, int32_t elements) {
+      return InvalidArgument(
+          fmt::format("layer {} cannot keep its cache in {}: its {} have {} elements, not a "
+                      "multiple of the group of {}",
+                      layer, KvSchemeName(scheme), what, elements, scheme.group),
+          "kv");
+    };
+    // A group that held the end of a latent and the beginning of a rotary key would fit neither.
+    if (shape.latent_dim % scheme.group != 0) return refuse("latents", shape.latent_dim);
+    const int32_t keys = shape.head_dim - shape.latent_dim;
+    if (keys % scheme.group != 0) {
+      return refuse(shape.latent_dim > 0 ? "rotary keys" : "heads", keys);
+    }
   }
   return OkStatus();
 }
@@ -58,7 +69,7 @@ int64_t KvBlockBytesOfGroup(const ModelInfo& info, int32_t group, const KvScheme
   int64_t bytes = 0;
   for (const KvShape& shape : info.kv_layers) {
     if (shape.group != group) continue;
-    bytes += kernels::KvBlockBytes(shape.kv_heads, shape.head_dim, scheme);
+    bytes += BlockBytes(shape, scheme);
   }
   return bytes;
 }
@@ -67,10 +78,11 @@ Result<KvStore> KvStore::Allocate(const ModelInfo& info, const KvScheme& scheme,
                                   std::span<const int32_t> blocks) {
   KvStore store;
   for (const KvShape& shape : info.kv_layers) {
-    const int64_t block = kernels::KvBlockBytes(shape.kv_heads, shape.head_dim, scheme);
+    const int64_t block = BlockBytes(shape, scheme);
     LOCKSTEP_ASSIGN_OR_RETURN(
         Buffer slab, Buffer::Allocate(size_t(block) * blocks[shape.group], "the KV cache"));
-    store.layers_.push_back({slab.data(), block, shape.kv_heads, shape.head_dim, scheme});
+    store.layers_.push_back(
+        {slab.data(), block, shape.kv_heads, shape.head_dim, scheme, shape.latent_dim});
     store.slabs_.push_back(std::move(slab));
   }
   return store;
