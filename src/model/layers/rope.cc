@@ -1,5 +1,8 @@
 #include "model/layers/rope.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "base/check.h"
 #include "base/real_math.h"
 #include "model/layers/activations.h"
@@ -12,7 +15,7 @@ constexpr int32_t kTokensWorthSharing = 32;
 
 }  // namespace
 
-RopeFrequencies::RopeFrequencies(double base, int32_t dims) : inverse_(dims / 2) {
+RopeFrequencies::RopeFrequencies(double base, int32_t dims) : base_(base), inverse_(dims / 2) {
   for (int32_t i = 0; i < half(); ++i) {
     inverse_[i] = static_cast<float>(RealPow(base, -2.0 * i / dims));
   }
@@ -38,6 +41,31 @@ void RopeFrequencies::ScaleLlama3(const Llama3RopeScaling& scaling) {
   }
 }
 
+double YarnMscale(double factor, double mscale) {
+  return factor > 1.0 ? 0.1 * mscale * RealLog(factor) + 1.0 : 1.0;
+}
+
+void RopeFrequencies::ScaleYarn(const YarnRopeScaling& scaling) {
+  const int32_t dims = 2 * half();
+  // The dimension that turns so many times over the original context.
+  const auto dimension = [&](double turns) {
+    return dims * RealLog(scaling.original_context / (turns * kTwoPi)) / (2.0 * RealLog(base_));
+  };
+  double low = dimension(scaling.beta_fast), high = dimension(scaling.beta_slow);
+  if (scaling.truncate) {
+    low = std::floor(low);
+    high = std::ceil(high);
+  }
+  low = std::max(low, 0.0);
+  high = std::min(high, dims - 1.0);
+  if (low == high) high += 0.001;
+  for (int32_t i = 0; i < half(); ++i) {
+    const double divided = std::clamp((i - low) / (high - low), 0.0, 1.0);
+    inverse_[i] =
+        static_cast<float>(inverse_[i] * (1.0 - divided) + inverse_[i] / scaling.factor * divided);
+  }
+}
+
 void RopeFrequencies::Divide(std::span<const float> factors) {
   LOCKSTEP_CHECK(factors.size() == inverse_.size());
   for (size_t i = 0; i < factors.size(); ++i) inverse_[i] /= factors[i];
@@ -54,14 +82,15 @@ Result<RopeTable> RopeTable::Allocate(Arena* arena, int32_t max_tokens, int32_t 
 void RopeTable::Fill(const RopeFrequencies& frequencies, std::span<const int32_t> positions,
                      Compute* compute) {
   const std::span<const float> inverse = frequencies.values();
+  const float amplitude = frequencies.amplitude();
   ForRows(compute, static_cast<int32_t>(positions.size()), kTokensWorthSharing,
           [&](int32_t first, int32_t last) {
             for (int32_t t = first; t < last; ++t) {
               for (int32_t i = 0; i < half_; ++i) {
                 const float angle = static_cast<float>(positions[t]) * inverse[i];
                 const SineCosine value = RealSinCos(angle);
-                cosines_[int64_t{t} * half_ + i] = static_cast<float>(value.cosine);
-                sines_[int64_t{t} * half_ + i] = static_cast<float>(value.sine);
+                cosines_[int64_t{t} * half_ + i] = static_cast<float>(value.cosine) * amplitude;
+                sines_[int64_t{t} * half_ + i] = static_cast<float>(value.sine) * amplitude;
               }
             }
           });

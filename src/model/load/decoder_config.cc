@@ -52,6 +52,30 @@ Status CheckRopeBase(const std::string& file, double base) {
   return DataLoss(file + ": the rotary base " + std::to_string(base) + " is not in [1, 1e12]");
 }
 
+Status ScaleYarn(const HfConfig& rope, float factor, RopeFrequencies* frequencies) {
+  YarnRopeScaling scaling{.factor = factor};
+  LOCKSTEP_ASSIGN_OR_RETURN(scaling.original_context,
+                            rope.GetF32("original_max_position_embeddings"));
+  LOCKSTEP_ASSIGN_OR_RETURN(scaling.beta_fast, rope.GetF32Or("beta_fast", scaling.beta_fast));
+  LOCKSTEP_ASSIGN_OR_RETURN(scaling.beta_slow, rope.GetF32Or("beta_slow", scaling.beta_slow));
+  LOCKSTEP_ASSIGN_OR_RETURN(scaling.truncate, rope.GetBoolOr("truncate", true));
+  if (!(scaling.original_context >= 1.0f)) {
+    return rope.Error("original_max_position_embeddings", "must be at least 1");
+  }
+  if (!(scaling.beta_slow > 0.0f && scaling.beta_fast >= scaling.beta_slow)) {
+    return rope.Error("beta_fast", "must be at least beta_slow, which must be above 0");
+  }
+  frequencies->ScaleYarn(scaling);
+  LOCKSTEP_ASSIGN_OR_RETURN(const double mscale, rope.GetF64Or("mscale", 0.0));
+  LOCKSTEP_ASSIGN_OR_RETURN(const double all_dim, rope.GetF64Or("mscale_all_dim", 0.0));
+  const double amplitude = mscale != 0.0 && all_dim != 0.0
+                               ? YarnMscale(factor, mscale) / YarnMscale(factor, all_dim)
+                               : YarnMscale(factor, 1.0);
+  LOCKSTEP_ASSIGN_OR_RETURN(const double wanted, rope.GetF64Or("attention_factor", amplitude));
+  frequencies->ScaleAmplitude(static_cast<float>(wanted));
+  return OkStatus();
+}
+
 Status Scale(const HfConfig& rope, RopeFrequencies* frequencies) {
   LOCKSTEP_ASSIGN_OR_RETURN(std::string type, rope.GetStringOr("rope_type", ""));
   if (type.empty()) {
@@ -76,6 +100,7 @@ Status Scale(const HfConfig& rope, RopeFrequencies* frequencies) {
     frequencies->ScaleLlama3(scaling);
     return OkStatus();
   }
+  if (type == "yarn") return ScaleYarn(rope, factor, frequencies);
   return rope.Error("rope_type", "'" + type + "' is not supported");
 }
 
@@ -123,7 +148,7 @@ Result<DecoderDims> ReadDims(const HfConfig& hf, const DecoderDims& defaults) {
   return d;
 }
 
-Result<DecoderDims> ReadDims(const GgufFile& gguf, const std::string& architecture) {
+Result<DecoderDims> ReadDims(const GgufFile& gguf, const std::string& architecture, bool one_size) {
   const std::string& file = gguf.path();
   const GgufMetadata& metadata = gguf.metadata();
   const auto name = [&](const char* key) { return architecture + "." + key; };
@@ -145,7 +170,7 @@ Result<DecoderDims> ReadDims(const GgufFile& gguf, const std::string& architectu
   LOCKSTEP_ASSIGN_OR_RETURN(const int32_t value_length,
                             get_or("attention.value_length", d.head_dim));
   LOCKSTEP_ASSIGN_OR_RETURN(const int32_t rope_dims, get_or("rope.dimension_count", d.head_dim));
-  if (value_length != d.head_dim || rope_dims != d.head_dim) {
+  if (one_size && (value_length != d.head_dim || rope_dims != d.head_dim)) {
     return Unimplemented(
         fmt::format("{}: heads whose key, value and rotary sizes differ ({}, {}, {})", file,
                     d.head_dim, value_length, rope_dims));

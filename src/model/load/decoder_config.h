@@ -26,7 +26,9 @@ Result<int32_t> ReadSizeOr(const GgufMetadata& metadata, const std::string& file
 // d_model / heads where it is).
 Result<DecoderDims> ReadDims(const HfConfig& config, const DecoderDims& defaults);
 // The same of the keys "<architecture>.*"; whether the head is tied is what the tensors say.
-Result<DecoderDims> ReadDims(const GgufFile& gguf, const std::string& architecture);
+// `one_size`: keys, values and what is rotated must have the head's size.
+Result<DecoderDims> ReadDims(const GgufFile& gguf, const std::string& architecture,
+                             bool one_size = true);
 
 // Rotation with `base`, scaled as `object` says: what stands under rope_scaling, or under
 // rope_parameters, whose rope_theta then goes before `base`. Nothing: not scaled.
