@@ -44,12 +44,22 @@ class WeightLoader {
     bool needs_bias = false;
     std::vector<int32_t> rows;
     int32_t stack = 0;  // the tensor is [stack, n / stack, k]
+    bool f32 = false;   // products in f32 whatever the class
   };
   Result<Linear> LoadLinear(const std::string& name, int32_t n, int32_t k,
                             const LinearOptions& options);
   // The matrices [n, k] of a tensor [count, n, k].
   Result<std::vector<Linear>> LoadStack(const std::string& name, int32_t count, int32_t n,
                                         int32_t k);
+  // The tensor is [count * (n + rest), k]: of each n + rest rows the first n are turned, into
+  // matrices [k, n], and the others stay, as matrices [rest, k]. What was quantised is expanded to
+  // f32 where it is turned, since its groups then run the other way.
+  struct Turned {
+    std::vector<Linear> turned;  // [count]
+    std::vector<Linear> rest;    // [count]
+  };
+  Result<Turned> LoadTurned(const std::string& name, int32_t count, int32_t n, int32_t rest,
+                            int32_t k);
   Result<std::vector<float>> LoadVector(const std::string& name, int32_t n);
   Result<Embedding> LoadEmbedding(const std::string& name, int32_t vocab_size, int32_t d_model);
 
@@ -77,8 +87,15 @@ class WeightLoader {
   }
   void OpenCache();
   // The matrix from the cache; null when it is not there.
-  const kernels::PackedMatrix* FindPacked(const std::string& key, const StoredMatrix& stored) const;
-  Result<kernels::PackedMatrix> Pack(const std::string& key, const StoredMatrix& stored);
+  const kernels::PackedMatrix* FindPacked(const std::string& key, const StoredMatrix& stored,
+                                          bool f32) const;
+  Result<kernels::PackedMatrix> Pack(const std::string& key, const StoredMatrix& stored, bool f32);
+  // `stored` under `name`, without a bias: from the cache, or packed.
+  Result<Linear> Take(const std::string& name, const StoredMatrix& stored, bool f32);
+  // The `count` parts of `whole`, one after the other, of n rows each.
+  static std::vector<Linear> Split(const Linear& whole, int32_t count, int32_t n);
+  // All parts are packed as one matrix, so each has to begin with a panel.
+  Status CheckStackRows(const std::string& name, int32_t n) const;
   // Gives up the cache that is being written, saying so.
   void LoseCache(const Status& status);
   // The tensor's hash, where it is known by now.
