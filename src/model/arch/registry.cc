@@ -1,5 +1,6 @@
 #include "model/arch/registry.h"
 
+#include "model/arch/deepseek/deepseek.h"
 #include "model/arch/gemma3/gemma3.h"
 #include "model/arch/llama/llama.h"
 #include "model/arch/qwen/qwen.h"
@@ -12,6 +13,7 @@ constexpr Architecture kArchitectures[] = {
     {"qwen2", "Qwen2ForCausalLM", qwen::LoadQwen2},
     {"qwen3", "Qwen3ForCausalLM", qwen::LoadQwen3},
     {"qwen3moe", "Qwen3MoeForCausalLM", qwen::LoadQwen3Moe},
+    {"deepseek2", "DeepseekV3ForCausalLM", deepseek::LoadDeepseekV3},
     {"gemma3", "Gemma3ForCausalLM", gemma3::Gemma3Model::Load},
     {"", "Gemma3ForConditionalGeneration", gemma3::Gemma3Model::Load},
 };

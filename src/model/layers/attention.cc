@@ -11,7 +11,8 @@ namespace {
 using kernels::kSplit;
 
 constexpr int32_t kTokensWorthSharing = 8;
-constexpr int32_t kTileTokens = 32;  // tokens of a prompt chunk in one item
+constexpr int32_t kTileTokens = 32;                     // tokens of a prompt chunk in one item
+constexpr int64_t kPartialsBytes = int64_t{256} << 20;  // that are worth it to share out splits
 
 bool Has(const RmsNorm* norm) { return norm != nullptr && !norm->empty(); }
 
@@ -57,9 +58,12 @@ Result<AttentionPlan> AttentionPlan::Allocate(Arena* arena, const AttentionShape
   plan.shape_ = shape;
   // Splits are shared out only while there are fewer tokens-and-heads than would keep all threads
   // busy.
-  plan.max_shared_ = kItemsPerThread * threads + shape.kv_heads;
   plan.shared_stride_ = int64_t{MostSplits(shape, max_context)} * shape.group() *
-                        kernels::PartialFloats(shape.head_dim);
+                        kernels::PartialFloats(shape.value_dim());
+  const int64_t affordable =
+      kPartialsBytes / (plan.shared_stride_ * static_cast<int64_t>(sizeof(float)));
+  plan.max_shared_ = static_cast<int32_t>(std::min<int64_t>(
+      kItemsPerThread * threads + shape.kv_heads, std::max<int64_t>(affordable, shape.kv_heads)));
   LOCKSTEP_ASSIGN_OR_RETURN(
       plan.partials_,
       arena->Take<float>(plan.max_shared_ * plan.shared_stride_, "attention partials"));
@@ -85,7 +89,7 @@ void AttentionPlan::Build(const Batch& batch, int32_t threads) {
     const BatchRow& row = batch.rows[r];
     const int32_t first_split = FirstSplit(row.begin);
     const int32_t splits = EndSplit(row.begin) - first_split;
-    if (share && row.count == 1 && splits > 1) {
+    if (share && row.count == 1 && splits > 1 && shared + shape_.kv_heads <= max_shared_) {
       const int32_t pieces = std::min(splits, (wanted + shape_.kv_heads - 1) / shape_.kv_heads);
       const int32_t piece = (splits + pieces - 1) / pieces;
       for (int32_t h = 0; h < shape_.kv_heads; ++h, ++shared) {
@@ -114,30 +118,35 @@ void AttentionPlan::Build(const Batch& batch, int32_t threads) {
 void Attend(const Batch& batch, const AttentionPlan& plan, const RopeTable& rope,
             const kernels::KvLayer& layer, int32_t group, const Projections& p, float* out,
             int64_t out_stride, Compute* compute) {
+  RotateAndAppend(batch, plan.shape(), rope, layer, group, p, compute);
+  AttendCached(batch, plan, layer, group, p.q, p.q_stride, out, out_stride, compute);
+}
+
+void AttendCached(const Batch& batch, const AttentionPlan& plan, const kernels::KvLayer& layer,
+                  int32_t group, const float* q, int64_t q_stride, float* out, int64_t out_stride,
+                  Compute* compute) {
   const AttentionShape& shape = plan.shape();
   const auto& attention = compute->kernels().attention;
-  RotateAndAppend(batch, shape, rope, layer, group, p, compute);
-
   const auto run = [&](const AttentionItem& item, int32_t worker) {
     const BlockId* table = batch.rows[item.row].block_tables[group].data();
     const int32_t first_head = item.kv_head * shape.group();
     kernels::AttentionQuery query;
-    query.q = p.q + item.token * p.q_stride + first_head * shape.head_dim;
-    query.token_stride = p.q_stride;
+    query.q = q + item.token * q_stride + first_head * shape.head_dim;
+    query.token_stride = q_stride;
     query.tokens = item.tokens;
     query.heads = shape.group();
     query.first_position = batch.positions[item.token];
-    query.kv_head = item.kv_head;
+    query.kv_head = shape.latent_dim > 0 ? 0 : item.kv_head;
     query.scale = shape.scale;
     query.window = shape.window;
     query.soft_cap = shape.soft_cap;
-    float* head_out = out + item.token * out_stride + first_head * shape.head_dim;
+    float* head_out = out + item.token * out_stride + first_head * shape.value_dim();
     if (item.split < 0) {
       attention.attend(layer, table, query, head_out, out_stride, compute->scratch(worker));
       return;
     }
     // Partials lie [split][head]; whoever finishes the last one folds them, always in split order.
-    const int64_t partial = kernels::PartialFloats(shape.head_dim);
+    const int64_t partial = kernels::PartialFloats(shape.value_dim());
     float* partials = plan.partials(item.shared);
     const int32_t first_split = plan.FirstSplit(query.first_position);
     for (int32_t s = item.split; s < item.split + item.splits; ++s) {
@@ -151,7 +160,7 @@ void Attend(const Batch& batch, const AttentionPlan& plan, const RopeTable& rope
     finished.store(0, std::memory_order_relaxed);
     for (int32_t h = 0; h < shape.group(); ++h) {
       attention.fold(partials + h * partial, shape.group() * partial, splits, nullptr,
-                     shape.head_dim, head_out + h * shape.head_dim);
+                     shape.value_dim(), head_out + h * shape.value_dim());
     }
   };
   const std::vector<AttentionItem>& items = plan.items();

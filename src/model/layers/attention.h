@@ -25,8 +25,12 @@ struct AttentionShape {
   float scale = 0.0f;
   int32_t window = 0;     // a query sees the last `window` positions, its own included; 0: all
   float soft_cap = 0.0f;  // of scores (kernels/attention.h); 0: none
+  // Of a latent layer (kernels/attention.h); 0: another. All heads read its one KV head, and
+  // `kv_heads` says into how many parts of equally many heads they are cut.
+  int32_t latent_dim = 0;
 
   int32_t group() const { return heads / kv_heads; }
+  int32_t value_dim() const { return latent_dim > 0 ? latent_dim : head_dim; }
 };
 
 // One item: some tokens of a row by one KV head; or, for one token far into its sequence, some
@@ -87,5 +91,11 @@ struct Projections {
 void Attend(const Batch& batch, const AttentionPlan& plan, const RopeTable& rope,
             const kernels::KvLayer& layer, int32_t group, const Projections& projections,
             float* out, int64_t out_stride, Compute* compute);
+
+// The second half of it, of queries that are rotated [T, heads * head_dim] and a cache that has
+// their keys and values: out is [T, heads * value_dim].
+void AttendCached(const Batch& batch, const AttentionPlan& plan, const kernels::KvLayer& layer,
+                  int32_t group, const float* q, int64_t q_stride, float* out, int64_t out_stride,
+                  Compute* compute);
 
 }  // namespace lockstep

@@ -61,7 +61,7 @@ Result<DecoderBuffers> DecoderBuffers::Allocate(Arena* arena, int32_t tokens,
   LOCKSTEP_ASSIGN_OR_RETURN(b.k, rows_of(b.kv_stride));
   LOCKSTEP_ASSIGN_OR_RETURN(b.v, rows_of(b.kv_stride));
   LOCKSTEP_ASSIGN_OR_RETURN(
-      b.attended, Activations::Allocate(arena, tokens, dims.q_size(), needs.attended_codes));
+      b.attended, Activations::Allocate(arena, tokens, dims.attended_size(), needs.attended_codes));
   LOCKSTEP_ASSIGN_OR_RETURN(b.gated,
                             Activations::Allocate(arena, tokens, dims.d_ff, needs.gated_codes));
   LOCKSTEP_ASSIGN_OR_RETURN(b.up, rows_of(PaddedOutputs(dims.d_ff)));

@@ -48,7 +48,7 @@ struct DecoderBuffers {
   float* v = nullptr;  // [T, kv_heads * head_dim]
   int64_t q_stride = 0;
   int64_t kv_stride = 0;
-  Activations attended;  // [T, heads * head_dim]
+  Activations attended;  // [T, dims.attended_size()]
   Activations gated;     // [T, d_ff]
   float* up = nullptr;   // [T, d_ff]
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 namespace lockstep {
 namespace {
@@ -33,6 +34,10 @@ Result<MixtureBuffers> MixtureBuffers::Allocate(Arena* arena, int32_t tokens,
   MixtureBuffers m;
   LOCKSTEP_ASSIGN_OR_RETURN(
       m.scores, arena->Take<float>(size_t(tokens) * PaddedOutputs(mixture.experts), kWhat));
+  if (mixture.scoring == Scoring::kSigmoid) {
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        m.choice, arena->Take<float>(size_t(tokens) * PaddedOutputs(mixture.experts), kWhat));
+  }
   LOCKSTEP_ASSIGN_OR_RETURN(m.chosen, arena->Take<int32_t>(rows, kWhat));
   LOCKSTEP_ASSIGN_OR_RETURN(m.weights, arena->Take<float>(rows, kWhat));
   LOCKSTEP_ASSIGN_OR_RETURN(m.row_of, arena->Take<int32_t>(rows, kWhat));
@@ -80,25 +85,70 @@ void Mixture::Run(int32_t tokens, MixtureBuffers* m, DecoderBuffers* b, Compute*
   AddUp(tokens, m, b, compute);
 }
 
-// Softmax over all experts; the weights of those picked, which may be made to add up to 1.
 void Mixture::Route(int32_t tokens, MixtureBuffers* m, Compute* compute) const {
-  const auto& elementwise = compute->kernels().elementwise;
   ForRows(compute, tokens, kRowsWorthSharing, [&](int32_t first, int32_t last) {
     for (int32_t t = first; t < last; ++t) {
       float* scores = m->scores + int64_t{t} * PaddedOutputs(dims.experts);
       int32_t* chosen = m->chosen + int64_t{t} * dims.used;
       float* weights = m->weights + int64_t{t} * dims.used;
-      PickGreatest(scores, dims.experts, dims.used, chosen);
-      const float max = elementwise.max(scores, dims.experts).value;
-      float sum = elementwise.sum_exp(scores, max, dims.experts);
-      elementwise.exp(scores, max, 1.0f, dims.experts, scores);
-      if (dims.normalised) {
-        sum = 0.0f;
-        for (int32_t i = 0; i < dims.used; ++i) sum += scores[chosen[i]];
+      if (dims.scoring == Scoring::kSigmoid) {
+        float* choice = m->choice + int64_t{t} * PaddedOutputs(dims.experts);
+        RouteBySigmoid(scores, choice, chosen, weights, compute);
+      } else {
+        RouteBySoftmax(scores, chosen, weights, compute);
       }
-      for (int32_t i = 0; i < dims.used; ++i) weights[i] = scores[chosen[i]] / sum;
     }
   });
+}
+
+// Softmax over all experts; the weights of those picked, which may be made to add up to 1.
+void Mixture::RouteBySoftmax(float* scores, int32_t* chosen, float* weights,
+                             Compute* compute) const {
+  const auto& elementwise = compute->kernels().elementwise;
+  PickGreatest(scores, dims.experts, dims.used, chosen);
+  const float max = elementwise.max(scores, dims.experts).value;
+  float sum = elementwise.sum_exp(scores, max, dims.experts);
+  elementwise.exp(scores, max, 1.0f, dims.experts, scores);
+  if (dims.normalised) {
+    sum = 0.0f;
+    for (int32_t i = 0; i < dims.used; ++i) sum += scores[chosen[i]];
+  }
+  for (int32_t i = 0; i < dims.used; ++i) weights[i] = scores[chosen[i]] / sum;
+}
+
+// The scores' sigmoids, with the correction for the choice and without it for the weights. Of the
+// groups, those with the greatest sums of their best two take part.
+void Mixture::RouteBySigmoid(float* scores, float* choice, int32_t* chosen, float* weights,
+                             Compute* compute) const {
+  compute->kernels().elementwise.exp(scores, 0.0f, -1.0f, dims.experts, choice);
+  for (int32_t e = 0; e < dims.experts; ++e) {
+    scores[e] = 1.0f / (1.0f + choice[e]);
+    choice[e] = scores[e] + correction[e];
+  }
+  if (dims.groups > 1) {
+    const int32_t size = dims.experts / dims.groups;
+    float sums[kMaxExpertGroups];
+    int32_t best[kMaxExpertGroups];
+    for (int32_t g = 0; g < dims.groups; ++g) {
+      int32_t two[2];
+      const float* of_group = choice + g * size;
+      PickGreatest(of_group, size, 2, two);
+      sums[g] = of_group[two[0]] + of_group[two[1]];
+    }
+    PickGreatest(sums, dims.groups, dims.used_groups, best);
+    bool taken[kMaxExpertGroups] = {};
+    for (int32_t i = 0; i < dims.used_groups; ++i) taken[best[i]] = true;
+    for (int32_t e = 0; e < dims.experts; ++e) {
+      if (!taken[e / size]) choice[e] = -std::numeric_limits<float>::infinity();
+    }
+  }
+  PickGreatest(choice, dims.experts, dims.used, chosen);
+  float sum = 1.0f;
+  if (dims.normalised) {
+    sum = 1e-20f;
+    for (int32_t i = 0; i < dims.used; ++i) sum += scores[chosen[i]];
+  }
+  for (int32_t i = 0; i < dims.used; ++i) weights[i] = scores[chosen[i]] / sum * dims.scale;
 }
 
 void Mixture::Gather(int32_t tokens, const Activations& normed, MixtureBuffers* m,

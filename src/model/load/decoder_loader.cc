@@ -107,8 +107,12 @@ Result<Mixture> DecoderLoader::LoadMixture(int32_t l, Gate activation, const Mix
   m.experts.resize(mixture.experts);
   for (GatedFfn& expert : m.experts) expert.activation = activation;
   LOCKSTEP_ASSIGN_OR_RETURN(
-      m.router,
-      weights_.LoadLinear(In(l, "mlp.gate", "ffn_gate_inp") + ".weight", mixture.experts, d, {}));
+      m.router, weights_.LoadLinear(In(l, "mlp.gate", "ffn_gate_inp") + ".weight", mixture.experts,
+                                    d, {.bias = "", .rows = {}, .f32 = true}));
+  if (mixture.scoring == Scoring::kSigmoid) {
+    const std::string correction = In(l, "mlp.gate.e_score_correction_bias", "exp_probs_b.bias");
+    LOCKSTEP_ASSIGN_OR_RETURN(m.correction, weights_.LoadVector(correction, mixture.experts));
+  }
   struct Part {
     Linear GatedFfn::* member;
     const char* hf;
