@@ -80,18 +80,42 @@ TEST_P(TinyModels, EveryIsaThreadCountAndCutGivesTheSameBytes) {
   ExpectTheSameTogether(TinyModel(GetParam()), 256, 120, kernels::SupportedTables(), {0, 1, 2});
 }
 
-INSTANTIATE_TEST_SUITE_P(All, TinyModels,
-                         testing::Values("tiny-llama-bf16", "tiny-llama-f32", "tiny-llama-f16",
-                                         "tiny-llama-q8_0.gguf", "tiny-llama-q4_1.gguf",
-                                         "tiny-llama-q4_0-q6_k.gguf", "tiny-qwen2-q8_0.gguf",
-                                         "tiny-qwen3-bf16", "tiny-qwen3-q4_0.gguf",
-                                         "tiny-qwen3moe-bf16", "tiny-qwen3moe-q8_0.gguf",
-                                         "tiny-gemma3-bf16", "tiny-gemma3-q4_1.gguf"));
+INSTANTIATE_TEST_SUITE_P(
+    All, TinyModels,
+    testing::Values("tiny-llama-bf16", "tiny-llama-f32", "tiny-llama-f16", "tiny-llama-q8_0.gguf",
+                    "tiny-llama-q4_1.gguf", "tiny-llama-q4_0-q6_k.gguf", "tiny-qwen2-q8_0.gguf",
+                    "tiny-qwen3-bf16", "tiny-qwen3-q4_0.gguf", "tiny-qwen3moe-bf16",
+                    "tiny-qwen3moe-q8_0.gguf", "tiny-gemma3-bf16", "tiny-gemma3-q4_1.gguf",
+                    "tiny-deepseek3-f16", "tiny-deepseek3-mlx-4-g32", "tiny-deepseek3-q8_0.gguf"));
 
 // A window of 70 positions over the boundary of attention's splits at 256.
 TEST(Windows, TheSameBytesFarPastTheWindow) {
   ExpectTheSameTogether(TinyModel("tiny-gemma3-f32"), 256, 400, kernels::SupportedTables(), {0, 1});
 }
+
+// Over the boundary of attention's splits.
+TEST(Latents, TheSameBytesOfLongSequences) {
+  ExpectTheSameTogether(Tiny("tiny-deepseek3-bf16"), 256, 400, kernels::SupportedTables(), {0, 1});
+}
+
+TEST(Latents, TheSameBytesOneTokenAtATime) {
+  const std::string model = Tiny("tiny-deepseek3-bf16");
+  const auto requests = MixedRequests(12, 256, 200, 13);
+  const auto whole = Serve(model, {.kernels = &Best(), .alone = true}, requests);
+  const auto single =
+      Serve(model, {.kernels = &Best(), .step_tokens = 1, .max_rows = 1, .alone = true}, requests);
+  EXPECT_EQ(Differences(whole, single), std::vector<size_t>());
+}
+
+class LatentCodecs : public testing::TestWithParam<const char*> {};
+
+TEST_P(LatentCodecs, EveryIsaThreadCountAndCutGivesTheSameBytes) {
+  ExpectTheSameTogether(Tiny("tiny-deepseek3-mlx-4-g32"), 256, 300, kernels::SupportedTables(), {1},
+                        GetParam());
+}
+
+// Latents and rotary keys of 32 elements each.
+INSTANTIATE_TEST_SUITE_P(All, LatentCodecs, testing::Values("f32", "f16", "q8", "q4"));
 
 class Codecs : public testing::TestWithParam<const char*> {};
 

@@ -16,6 +16,21 @@ FFN = {"ffn_gate": "mlp.gate_proj", "ffn_up": "mlp.up_proj", "ffn_down": "mlp.do
 ROUTER = {"ffn_gate_inp": "mlp.gate"}
 # GGUF stacks what transformers' folders keep one by one: mlp.experts.N.<module>.
 EXPERTS = {"ffn_gate_exps": "gate_proj", "ffn_up_exps": "up_proj", "ffn_down_exps": "down_proj"}
+LATENT = {
+    "attn_q": "self_attn.q_proj",
+    "attn_q_a": "self_attn.q_a_proj",
+    "attn_q_a_norm": "self_attn.q_a_layernorm",
+    "attn_q_b": "self_attn.q_b_proj",
+    "attn_kv_a_mqa": "self_attn.kv_a_proj_with_mqa",
+    "attn_kv_a_norm": "self_attn.kv_a_layernorm",
+    "attn_output": "self_attn.o_proj",
+}
+SHARED = {
+    "ffn_gate_shexp": "mlp.shared_experts.gate_proj",
+    "ffn_up_shexp": "mlp.shared_experts.up_proj",
+    "ffn_down_shexp": "mlp.shared_experts.down_proj",
+}
+CORRECTION = ("exp_probs_b.bias", "mlp.gate.e_score_correction_bias")
 NORMS = {"attn_norm": "input_layernorm", "ffn_norm": "post_attention_layernorm"}
 GEMMA_NORMS = {
     "attn_norm": "input_layernorm",
@@ -46,6 +61,8 @@ FAMILIES = {
     "qwen3": Family("Qwen3ForCausalLM", "qwen3", "qwen3", ATTENTION | HEAD_NORMS | FFN | NORMS),
     "qwen3moe": Family("Qwen3MoeForCausalLM", "qwen3_moe", "qwen3moe",
                        ATTENTION | HEAD_NORMS | FFN | NORMS | ROUTER),
+    "deepseek3": Family("DeepseekV3ForCausalLM", "deepseek_v3", "deepseek2",
+                        LATENT | FFN | NORMS | ROUTER | SHARED),
     "gemma3": Family("Gemma3ForCausalLM", "gemma3_text", "gemma3",
                      ATTENTION | HEAD_NORMS | FFN | GEMMA_NORMS, norm_offset=1.0),
 }
@@ -61,6 +78,8 @@ def gguf_name(family, name):
         if theirs == name:
             return mine
     _, _, index, rest = name.split(".", 3)
+    if rest == CORRECTION[1]:
+        return f"blk.{index}.{CORRECTION[0]}"
     module, suffix = rest.rsplit(".", 1)
     kind = next(k for k, v in FAMILIES[family].layer_names.items() if v == module)
     return f"blk.{index}.{kind}.{suffix}"
@@ -73,6 +92,8 @@ def hf_name(family, name):
     block, index, kind, suffix = name.split(".")
     if block != "blk":
         raise ValueError(f"unknown tensor {name}")
+    if f"{kind}.{suffix}" == CORRECTION[0]:
+        return f"model.layers.{index}.{CORRECTION[1]}"
     return f"model.layers.{index}.{FAMILIES[family].layer_names[kind]}.{suffix}"
 
 
@@ -89,6 +110,19 @@ def stack_experts(tensors):
         stack = stacks.setdefault(f"blk.{layer.split('.')[-1]}.{kind}.weight", {})
         stack[int(expert)] = array
     return out, {k: np.stack([v[e] for e in sorted(v)]) for k, v in stacks.items()}
+
+
+def join_latent_heads(absorb, expand):
+    """What mlx-lm keeps of latent attention, [heads, rank, plain] and [heads, value, rank] ->
+    transformers' kv_b_proj."""
+    both = np.concatenate([absorb.swapaxes(1, 2), expand], axis=1)
+    return both.reshape(-1, both.shape[-1])
+
+
+def split_latent_heads(array, heads, plain):
+    """kv_b_proj -> what join_latent_heads joins; GGUF calls them attn_k_b and attn_v_b."""
+    by_head = array.reshape(heads, -1, array.shape[-1])
+    return np.ascontiguousarray(by_head[:, :plain].swapaxes(1, 2)), by_head[:, plain:]
 
 
 def unstack_experts(layer, kind, array):

@@ -54,6 +54,16 @@ def _config(reader):
     rope = {"rope_type": "default", "rope_theta": field(f"{arch}.rope.freq_base", 10000.0)}
     if scaling == "linear":
         rope |= {"rope_type": "linear", "factor": field(f"{arch}.rope.scaling.factor")}
+    elif scaling == "yarn":
+        all_dim = 10 * field(f"{arch}.rope.scaling.yarn_log_multiplier")
+        rope |= {
+            "rope_type": "yarn",
+            "factor": field(f"{arch}.rope.scaling.factor"),
+            "original_max_position_embeddings": field(
+                f"{arch}.rope.scaling.original_context_length"),
+            "mscale": all_dim,
+            "mscale_all_dim": all_dim,
+        }
     elif scaling != "none":
         raise ValueError(f"{arch}.rope.scaling.type {scaling} is not handled")
     config = {
@@ -77,6 +87,27 @@ def _config(reader):
             "norm_topk_prob": True,
             "mlp_only_layers": [],
         }
+    if family == "deepseek3":
+        rotated = field(f"{arch}.rope.dimension_count")
+        del config["head_dim"]
+        config |= {
+            "num_key_value_heads": heads,
+            "kv_lora_rank": field(f"{arch}.attention.kv_lora_rank"),
+            "q_lora_rank": field(f"{arch}.attention.q_lora_rank", 0) or None,
+            "qk_rope_head_dim": rotated,
+            "qk_nope_head_dim": field(f"{arch}.attention.key_length_mla") - rotated,
+            "v_head_dim": field(f"{arch}.attention.value_length_mla"),
+            "n_routed_experts": field(f"{arch}.expert_count"),
+            "n_shared_experts": field(f"{arch}.expert_shared_count"),
+            "num_experts_per_tok": field(f"{arch}.expert_used_count"),
+            "moe_intermediate_size": field(f"{arch}.expert_feed_forward_length"),
+            "norm_topk_prob": field(f"{arch}.expert_weights_norm"),
+            "routed_scaling_factor": field(f"{arch}.expert_weights_scale"),
+            "n_group": 1,
+            "topk_group": 1,
+            "first_k_dense_replace": field(f"{arch}.leading_dense_block_count"),
+            "num_nextn_predict_layers": 0,
+        }
     if family == "gemma3":
         pattern = field("gemma3.attention.sliding_window_pattern", GEMMA_PATTERN)
         if isinstance(pattern, int):
@@ -97,7 +128,7 @@ def _config(reader):
 def read(path):
     reader = gguf.GGUFReader(path)
     family, config = _config(reader)
-    tensors, rope_factors = {}, None
+    tensors, rope_factors, latent = {}, None, {}
     for tensor in reader.tensors:
         array = gguf.quants.dequantize(tensor.data, tensor.tensor_type)
         array = np.ascontiguousarray(array, dtype=np.float32)
@@ -108,6 +139,9 @@ def read(path):
         if kind in families.EXPERTS:
             tensors |= families.unstack_experts(tensor.name.split(".")[1], kind, array)
             continue
+        if kind in ("attn_k_b", "attn_v_b"):
+            latent.setdefault(tensor.name.split(".")[1], {})[kind] = array
+            continue
         name = families.hf_name(family, tensor.name)
         if families.FAMILIES[family].gguf_pairs and "q_proj" in name:
             array = unpermute_rows(array, config["num_attention_heads"])
@@ -116,6 +150,9 @@ def read(path):
         elif "norm" in name:
             array = array - np.float32(families.FAMILIES[family].norm_offset)
         tensors[name] = array
+    for layer, parts in latent.items():
+        tensors[f"model.layers.{layer}.self_attn.kv_b_proj.weight"] = families.join_latent_heads(
+            parts["attn_k_b"], parts["attn_v_b"])
     config["vocab_size"] = tensors["model.embed_tokens.weight"].shape[0]
     config["tie_word_embeddings"] = "lm_head.weight" not in tensors
     if family != "qwen2":  # whose biases go without saying

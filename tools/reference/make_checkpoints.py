@@ -86,6 +86,30 @@ def gemma3_keys(tiny, config):
     ]
 
 
+def deepseek3_keys(tiny, config):
+    del config["head_dim"]
+    config |= {
+        "kv_lora_rank": tiny.rank,
+        "q_lora_rank": tiny.query_rank or None,
+        "qk_rope_head_dim": tiny.rope_dim,
+        "qk_nope_head_dim": tiny.plain_dim,
+        "v_head_dim": tiny.value_dim,
+        "n_routed_experts": tiny.experts,
+        "n_shared_experts": tiny.shared,
+        "num_experts_per_tok": tiny.used,
+        "moe_intermediate_size": tiny.expert_ffn,
+        "norm_topk_prob": tiny.normalised,
+        "routed_scaling_factor": tiny.expert_scale,
+        "n_group": tiny.groups[0],
+        "topk_group": tiny.groups[1],
+        "first_k_dense_replace": len(tiny.dense_layers),
+        "moe_layer_freq": 1,
+        "scoring_func": "sigmoid",
+        "topk_method": "noaux_tc",
+        "num_nextn_predict_layers": 0,
+    }
+
+
 def config_of(tiny):
     names = {"F32": "float32", "F16": "float16", "BF16": "bfloat16"}
     family = families.FAMILIES[tiny.family]
@@ -124,7 +148,9 @@ def config_of(tiny):
         config["torch_dtype"] = names[tiny.dtype]
     if tiny.family == "gemma3":
         gemma3_keys(tiny, config)
-    if tiny.experts:
+    if tiny.family == "deepseek3":
+        deepseek3_keys(tiny, config)
+    elif tiny.experts:
         config |= {
             "num_experts": tiny.experts,
             "num_experts_per_tok": tiny.used,
@@ -268,6 +294,21 @@ def add_vocabulary(writer, vocab):
     writer.add_add_bos_token(False)
 
 
+def add_deepseek3_keys(writer, tiny):
+    writer.add_key_length(tiny.rank + tiny.rope_dim)
+    writer.add_value_length(tiny.rank)
+    writer.add_key_length_mla(tiny.plain_dim + tiny.rope_dim)
+    writer.add_value_length_mla(tiny.value_dim)
+    writer.add_kv_lora_rank(tiny.rank)
+    if tiny.query_rank:
+        writer.add_q_lora_rank(tiny.query_rank)
+    writer.add_leading_dense_block_count(len(tiny.dense_layers))
+    writer.add_expert_shared_count(tiny.shared)
+    writer.add_expert_weights_scale(tiny.expert_scale)
+    writer.add_expert_weights_norm(tiny.normalised)
+    writer.add_expert_gating_func(gguf.ExpertGatingFuncType.SIGMOID)
+
+
 def write_gguf(tiny):
     family = families.FAMILIES[tiny.family]
     writer = gguf.GGUFWriter(OUT / f"{tiny.name}.gguf", family.gguf)
@@ -277,10 +318,12 @@ def write_gguf(tiny):
     writer.add_embedding_length(tiny.hidden)
     writer.add_feed_forward_length(tiny.ffn)
     writer.add_head_count(tiny.heads)
-    writer.add_head_count_kv(tiny.kv_heads)
+    writer.add_head_count_kv(1 if tiny.rank else tiny.kv_heads)
     writer.add_rope_freq_base(tiny.rope_theta)
     writer.add_rope_dimension_count(tiny.head_dim)
-    if tiny.head_dim * tiny.heads != tiny.hidden:
+    if tiny.family == "deepseek3":
+        add_deepseek3_keys(writer, tiny)
+    elif tiny.head_dim * tiny.heads != tiny.hidden:
         writer.add_key_length(tiny.head_dim)
         writer.add_value_length(tiny.head_dim)
     writer.add_layer_norm_rms_eps(tiny.eps)
@@ -296,10 +339,20 @@ def write_gguf(tiny):
     if tiny.rope_scaling.get("rope_type") == "linear":
         writer.add_rope_scaling_type(gguf.RopeScalingType.LINEAR)
         writer.add_rope_scaling_factor(tiny.rope_scaling["factor"])
+    if tiny.rope_scaling.get("type") == "yarn":
+        writer.add_rope_scaling_type(gguf.RopeScalingType.YARN)
+        writer.add_rope_scaling_factor(tiny.rope_scaling["factor"])
+        writer.add_rope_scaling_orig_ctx_len(
+            tiny.rope_scaling["original_max_position_embeddings"])
+        writer.add_rope_scaling_yarn_log_mul(0.1 * tiny.rope_scaling["mscale_all_dim"])
     add_vocabulary(writer, tiny.vocab)
     if tiny.rope_scaling.get("rope_type") == "llama3":
         writer.add_tensor("rope_freqs.weight", llama3_factors(tiny))
     single, stacks = families.stack_experts(tiny_models.weights(tiny))
+    for name in [n for n in single if ".kv_b_proj." in n]:
+        layer = f"blk.{name.split('.')[2]}"
+        parts = families.split_latent_heads(single.pop(name), tiny.heads, tiny.plain_dim)
+        stacks |= dict(zip((f"{layer}.attn_k_b.weight", f"{layer}.attn_v_b.weight"), parts))
     for name, array in (single | stacks).items():
         if family.gguf_pairs and "q_proj" in name:
             array = gguf_model.permute_rows(array, tiny.heads)

@@ -38,6 +38,15 @@ class Tiny:
     expert_ffn: int = 32
     dense_layers: tuple = ()  # not mixtures of experts
     normalised: bool = True  # norm_topk_prob
+    # deepseek3: kv_lora_rank, q_lora_rank (0: none), and the sizes of a head's parts
+    rank: int = 0
+    query_rank: int = 0
+    rope_dim: int = 0
+    plain_dim: int = 0
+    value_dim: int = 0
+    groups: tuple = (1, 1)  # deepseek3: of experts, and how many of them a token uses
+    shared: int = 0  # deepseek3: experts that every token uses
+    expert_scale: float = 1.0  # deepseek3: routed_scaling_factor
     lengths: tuple = (96, 24, 8)  # of the golden's sequences
 
 
@@ -49,6 +58,15 @@ LLAMA3 = {
     "original_max_position_embeddings": 64,
 }
 LINEAR = {"rope_type": "linear", "factor": 2.5}
+YARN = {
+    "type": "yarn",
+    "factor": 8.0,
+    "original_max_position_embeddings": 64,
+    "beta_fast": 32,
+    "beta_slow": 1,
+    "mscale": 0.8,
+    "mscale_all_dim": 1.2,
+}
 
 FOLDERS = [
     Tiny("tiny-llama-bf16", 64, 2, 4, 2, 32, 96, 384, True, "BF16", rope_theta=100000.0),
@@ -71,6 +89,15 @@ FOLDERS = [
     Tiny("tiny-gemma3-f32", 64, 3, 4, 2, 16, 80, 320, True, "F32", 100000.0,
          family="gemma3", eps=1e-6, window=70, query_scalar=24, new_rope_keys=True,
          lengths=(400, 8)),
+    # Over the boundary of attention's splits. Of these models the scale of the experts' weights is
+    # small, since random scores are often nearly level and another expert weighs as much.
+    Tiny("tiny-deepseek3-bf16", 64, 2, 4, 4, 16, 96, 320, False, "BF16", 10000.0, YARN,
+         family="deepseek3", eps=1e-6, rank=32, query_rank=24, rope_dim=16, plain_dim=16,
+         value_dim=16, experts=8, used=3, expert_ffn=16, dense_layers=(0,), groups=(4, 2), shared=1,
+         expert_scale=0.4, lengths=(280, 8)),
+    Tiny("tiny-deepseek3-f16", 48, 2, 3, 3, 8, 80, 320, False, "F16", 50000.0,
+         family="deepseek3", eps=1e-6, bias=True, rank=48, rope_dim=8, plain_dim=24, value_dim=32,
+         experts=6, used=2, expert_ffn=16, shared=2, normalised=False, new_rope_keys=True),
 ]
 GGUFS = [
     Tiny("tiny-llama-gguf-f16", 64, 1, 4, 2, 16, 96, 320, False, "F16", 500000.0, LLAMA3),
@@ -94,6 +121,10 @@ GGUFS = [
          types={"token_embd": "Q8_0"}),
     Tiny("tiny-qwen3moe-q8_0", 64, 2, 4, 2, 16, 96, 320, True, "Q8_0", 1000000.0,
          family="qwen3moe", experts=6, used=2, types={"ffn_gate_inp": "F32"}),
+    Tiny("tiny-deepseek3-q8_0", 64, 2, 4, 4, 32, 96, 320, False, "Q8_0", 10000.0,
+         YARN | {"mscale": 1.0, "mscale_all_dim": 1.0}, family="deepseek3", rank=32, query_rank=32,
+         rope_dim=32, plain_dim=32, value_dim=16, experts=8, used=3, expert_ffn=32,
+         dense_layers=(0,), shared=1, expert_scale=0.15, types={"ffn_gate_inp": "F32"}),
     Tiny("tiny-gemma3-q4_1", 128, 7, 4, 1, 32, 160, 320, True, "Q4_1", 1000000.0, LINEAR,
          family="gemma3", window=16, pattern=6, types={"token_embd": "Q8_0"}),
 ]
@@ -113,6 +144,10 @@ MLX = [
          modules={"mlp.gate": (8, 64)}),
     Tiny("tiny-gemma3-mlx-8-g32", 64, 4, 4, 1, 32, 96, 320, True, "BF16", 1000000.0, LINEAR,
          family="gemma3", eps=1e-6, window=16, quantized=(8, 32)),
+    Tiny("tiny-deepseek3-mlx-4-g32", 64, 2, 4, 4, 32, 96, 320, False, "BF16", 10000.0, YARN,
+         family="deepseek3", eps=1e-6, quantized=(4, 32), rank=32, query_rank=32, rope_dim=32,
+         plain_dim=32, value_dim=16, experts=8, used=2, expert_ffn=32, dense_layers=(0,),
+         groups=(2, 1), shared=1, expert_scale=0.15),
 ]
 
 
@@ -139,19 +174,39 @@ def weights(tiny):
     gemma = tiny.family == "gemma3"
     head_norms = tiny.family in ("qwen3", "qwen3moe", "gemma3")
     qkv_bias = tiny.bias or tiny.family == "qwen2"
+    deepseek = tiny.family == "deepseek3"
+    mlp_bias = tiny.bias and not deepseek
 
     def norm(name, size=tiny.hidden):
         weight = rng(tiny.name, name).uniform(0.6, 1.4, size)
         out[name] = (weight - offset).astype(np.float32)
 
+    def latent_attention(prefix):
+        query = tiny.heads * (tiny.plain_dim + tiny.rope_dim)
+        if tiny.query_rank:
+            linear(prefix + "q_a_proj", tiny.query_rank, tiny.hidden, 1.0, tiny.bias)
+            norm(prefix + "q_a_layernorm.weight", tiny.query_rank)
+            linear(prefix + "q_b_proj", query, tiny.query_rank, 1.4, False)
+        else:
+            linear(prefix + "q_proj", query, tiny.hidden, 1.4, False)
+        linear(prefix + "kv_a_proj_with_mqa", tiny.rank + tiny.rope_dim, tiny.hidden, 1.0,
+               tiny.bias)
+        norm(prefix + "kv_a_layernorm.weight", tiny.rank)
+        linear(prefix + "kv_b_proj", tiny.heads * (tiny.plain_dim + tiny.value_dim), tiny.rank,
+               1.2, False)
+        linear(prefix + "o_proj", tiny.hidden, tiny.heads * tiny.value_dim, 1.5, tiny.bias)
+
     normal("model.embed_tokens.weight", (tiny.vocab, tiny.hidden), spread if tiny.tied else 1.0)
     for i in range(tiny.layers):
         layer = f"model.layers.{i}."
         norm(layer + "input_layernorm.weight")
-        linear(layer + "self_attn.q_proj", q, tiny.hidden, 1.4, qkv_bias)
-        linear(layer + "self_attn.k_proj", kv, tiny.hidden, 1.4, qkv_bias)
-        linear(layer + "self_attn.v_proj", kv, tiny.hidden, 1.0, qkv_bias)
-        linear(layer + "self_attn.o_proj", tiny.hidden, q, 1.5, tiny.bias)
+        if deepseek:
+            latent_attention(layer + "self_attn.")
+        else:
+            linear(layer + "self_attn.q_proj", q, tiny.hidden, 1.4, qkv_bias)
+            linear(layer + "self_attn.k_proj", kv, tiny.hidden, 1.4, qkv_bias)
+            linear(layer + "self_attn.v_proj", kv, tiny.hidden, 1.0, qkv_bias)
+            linear(layer + "self_attn.o_proj", tiny.hidden, q, 1.5, tiny.bias)
         if head_norms:
             norm(layer + "self_attn.q_norm.weight", tiny.head_dim)
             norm(layer + "self_attn.k_norm.weight", tiny.head_dim)
@@ -161,12 +216,20 @@ def weights(tiny):
         sparse = tiny.experts and i not in tiny.dense_layers
         if sparse:
             linear(layer + "mlp.gate", tiny.experts, tiny.hidden, 1.5, False)
-        for expert in range(tiny.experts) if sparse else [None]:
-            ffn = layer + ("mlp." if expert is None else f"mlp.experts.{expert}.")
-            width = tiny.ffn if expert is None else tiny.expert_ffn
-            linear(ffn + "gate_proj", width, tiny.hidden, 1.4, tiny.bias)
-            linear(ffn + "up_proj", width, tiny.hidden, 1.0, tiny.bias)
-            linear(ffn + "down_proj", tiny.hidden, width, 1.5, tiny.bias)
+            if deepseek:
+                # Not below 0: mlx-lm gives experts of other groups the score 0.
+                name = layer + "mlp.gate.e_score_correction_bias"
+                out[name] = rng(tiny.name, name).uniform(0, 0.3, tiny.experts).astype(np.float32)
+        ffns = {"": tiny.ffn}
+        if sparse:
+            ffns = {f"experts.{expert}.": tiny.expert_ffn for expert in range(tiny.experts)}
+            if tiny.shared:
+                ffns["shared_experts."] = tiny.shared * tiny.expert_ffn
+        for prefix, width in ffns.items():
+            ffn = layer + "mlp." + prefix
+            linear(ffn + "gate_proj", width, tiny.hidden, 1.4, mlp_bias)
+            linear(ffn + "up_proj", width, tiny.hidden, 1.0, mlp_bias)
+            linear(ffn + "down_proj", tiny.hidden, width, 1.5, mlp_bias)
         if gemma:
             norm(layer + "post_feedforward_layernorm.weight")
     norm("model.norm.weight")

@@ -133,17 +133,39 @@ def mlx_lm_quantized_folder(folder):
         return model
 
     model = widened()
-    expanded = dict(tree_flatten(dequantize_model(widened()).parameters()))
+    plain = widened()
+    latent = _expand_latent_heads(plain)
+    expanded = dict(tree_flatten(dequantize_model(plain).parameters()))
     tensors = {}
     for name, array in expanded.items():
         array = np.array(array.astype(mx.float32))
         layer, stacked, module = name.partition(".mlp.switch_mlp.")
+        if ".embed_q." in name or ".unembed_out." in name:
+            continue
         if stacked:  # mlx-lm stacks a layer's experts
             module = f"ffn_{module.split('_')[0]}_exps"
             tensors |= families.unstack_experts(layer.split(".")[-1], module, array)
         else:
             tensors[name] = array
+    tensors |= latent
     return lambda ids: log_softmax(np.array(model(mx.array([ids]))[0])), tensors
+
+
+def _expand_latent_heads(model):
+    """kv_b_proj of every layer with latent attention, by transformers' name."""
+    import mlx.core as mx
+
+    def expand(module):
+        return np.array(mx.dequantize(module.weight, module.scales, module.biases,
+                                      module.group_size, module.bits))
+
+    tensors = {}
+    for i, layer in enumerate(model.layers):
+        attention = layer.self_attn
+        if "embed_q" in attention:
+            tensors[f"model.layers.{i}.self_attn.kv_b_proj.weight"] = families.join_latent_heads(
+                expand(attention.embed_q), expand(attention.unembed_out))
+    return tensors
 
 
 def mlx_lm_folder(folder):
