@@ -95,11 +95,12 @@ TEST(Windows, TheSameBytesFarPastTheWindow) {
 
 // Over the boundary of attention's splits.
 TEST(Latents, TheSameBytesOfLongSequences) {
-  ExpectTheSameTogether(Tiny("tiny-deepseek3-bf16"), 256, 400, kernels::SupportedTables(), {0, 1});
+  ExpectTheSameTogether(TinyModel("tiny-deepseek3-bf16"), 256, 400, kernels::SupportedTables(),
+                        {0, 1});
 }
 
 TEST(Latents, TheSameBytesOneTokenAtATime) {
-  const std::string model = Tiny("tiny-deepseek3-bf16");
+  const std::string model = TinyModel("tiny-deepseek3-bf16");
   const auto requests = MixedRequests(12, 256, 200, 13);
   const auto whole = Serve(model, {.kernels = &Best(), .alone = true}, requests);
   const auto single =
@@ -110,8 +111,8 @@ TEST(Latents, TheSameBytesOneTokenAtATime) {
 class LatentCodecs : public testing::TestWithParam<const char*> {};
 
 TEST_P(LatentCodecs, EveryIsaThreadCountAndCutGivesTheSameBytes) {
-  ExpectTheSameTogether(Tiny("tiny-deepseek3-mlx-4-g32"), 256, 300, kernels::SupportedTables(), {1},
-                        GetParam());
+  ExpectTheSameTogether(TinyModel("tiny-deepseek3-mlx-4-g32"), 256, 300, kernels::SupportedTables(),
+                        {1}, GetParam());
 }
 
 // Latents and rotary keys of 32 elements each.
