@@ -44,6 +44,9 @@ struct ElementwiseKernels {
   // out[i] = gelu(gate[i]) * up[i], where gelu(x) = x / (1 + exp(-2 u)), u = sqrt(2 / pi) * (x +
   // 0.044715 x^3): the approximation 0.5 x (1 + tanh(u)). out may be gate or up.
   void (*gelu_mul)(const float* gate, const float* up, int32_t n, float* out);
+
+  // out[i] = x[i] / (1 + exp(-gate[i])): x times the gate's sigmoid. out may be gate or x.
+  void (*sigmoid_mul)(const float* gate, const float* x, int32_t n, float* out);
 };
 
 // Natural logarithm with our own polynomial, equal on every instruction set; x > 0 and finite.

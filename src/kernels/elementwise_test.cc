@@ -210,6 +210,22 @@ TEST_P(EveryTable, GeluMul) {
   }
 }
 
+TEST_P(EveryTable, SigmoidMul) {
+  for (const int32_t n : kLengths) {
+    std::vector<float> gate = Random(n, 4.0f, n), x = Random(n, 1.0f, n + 1);
+    gate[0] = n % 2 == 0 ? -1e20f : 1e20f;
+    gate[n / 2] = 0.0f;
+    Guarded g(gate), up(x), out(x);
+    kernels().sigmoid_mul(g.data(), up.data(), n, out.data());
+    for (int i = 0; i < n; ++i) {
+      const double want = x[i] / (1.0 + std::exp(-double{gate[i]}));
+      EXPECT_NEAR(out.data()[i], want, 5e-7 * std::fabs(want) + 1e-30) << n << " " << i;
+    }
+    kernels().sigmoid_mul(g.data(), up.data(), n, up.data());
+    EXPECT_EQ(up.values(), out.values());
+  }
+}
+
 TEST_P(EveryTable, Rope) {
   for (const int32_t half : kLengths) {
     std::vector<float> x = Random(2 * half + 3, 1.0f, half), c(half), s(half);
@@ -299,6 +315,8 @@ std::vector<float> Everything(const ElementwiseKernels& k, const std::vector<flo
   k.silu_mul(x.data(), y.data(), n, out.data());
   keep();
   k.gelu_mul(x.data(), y.data(), n, out.data());
+  keep();
+  k.sigmoid_mul(x.data(), y.data(), n, out.data());
   keep();
   k.exp(x.data(), 0.5f, 1.7f, n, out.data());
   keep();

@@ -1,6 +1,6 @@
 // The contract between models and machine code: tables of plain function pointers, one table an
 // instruction set, picked once for the process. Callers see shapes and layouts (gemm.h,
-// elementwise.h, attention.h) and never an instruction set; the bits of every result are the same
+// elementwise.h, attention.h, recurrent.h) and never an instruction set; the bits of every result are the same
 // on all of them (docs/determinism.md).
 //
 // Thread-safety: all functions are pure over their arguments; tables are immutable.
@@ -13,6 +13,7 @@
 #include "kernels/attention.h"
 #include "kernels/elementwise.h"
 #include "kernels/gemm.h"
+#include "kernels/recurrent.h"
 
 namespace lockstep::kernels {
 
@@ -21,6 +22,7 @@ struct KernelTable {
   GemmKernels gemm;
   ElementwiseKernels elementwise;
   AttentionKernels attention;
+  RecurrentKernels recurrent;
 };
 
 // The table in use: the best that this CPU runs, or the one that LOCKSTEP_ISA names. The first call

@@ -52,6 +52,17 @@ void GeluMul(const float* gate, const float* up, int32_t n, float* out) {
   if (rest > 0) StoreN(out + i, GeluMulVector(LoadN(gate + i, rest), LoadN(up + i, rest)), rest);
 }
 
+LOCKSTEP_VEC V SigmoidMulVector(V gate, V x) {
+  return Div(x, Add(Set1(1.0f), Exp(Sub(Zero(), gate))));
+}
+
+void SigmoidMul(const float* gate, const float* x, int32_t n, float* out) {
+  int32_t i = 0;
+  for (; i + 16 <= n; i += 16) Store(out + i, SigmoidMulVector(Load(gate + i), Load(x + i)));
+  const int32_t rest = n - i;
+  if (rest > 0) StoreN(out + i, SigmoidMulVector(LoadN(gate + i, rest), LoadN(x + i, rest)), rest);
+}
+
 void Rope(float* x, const float* cos, const float* sin, int32_t half) {
   float* y = x + half;
   int32_t i = 0;

@@ -16,17 +16,19 @@ const KernelTable& NeonTable();      // Advanced SIMD with dotprod
 const KernelTable& NeonI8mmTable();  // and i8mm
 #endif
 
-// The parts, each defined in isa/<isa>/{gemm,elementwise,attention}.cc.
+// The parts, each defined in isa/<isa>/{gemm,elementwise,attention,recurrent}.cc.
 namespace scalar {
 GemmKernels Gemm();
 ElementwiseKernels Elementwise();
 AttentionKernels Attention();
+RecurrentKernels Recurrent();
 }  // namespace scalar
 #if defined(__x86_64__)
 namespace avx2 {
 GemmKernels Gemm();
 ElementwiseKernels Elementwise();
 AttentionKernels Attention();
+RecurrentKernels Recurrent();
 }  // namespace avx2
 namespace avxvnni {
 GemmKernels Gemm();
@@ -35,12 +37,14 @@ namespace avx512 {
 GemmKernels Gemm();
 ElementwiseKernels Elementwise();
 AttentionKernels Attention();
+RecurrentKernels Recurrent();
 }  // namespace avx512
 #elif defined(__aarch64__)
 namespace neon {
 GemmKernels Gemm();
 ElementwiseKernels Elementwise();
 AttentionKernels Attention();
+RecurrentKernels Recurrent();
 }  // namespace neon
 namespace neon_i8mm {
 GemmKernels Gemm();

@@ -5,7 +5,8 @@
 namespace lockstep::kernels {
 
 const KernelTable& Avx2Table() {
-  static const KernelTable table{"avx2", avx2::Gemm(), avx2::Elementwise(), avx2::Attention()};
+  static const KernelTable table{"avx2", avx2::Gemm(), avx2::Elementwise(), avx2::Attention(),
+                                 avx2::Recurrent()};
   return table;
 }
 

@@ -31,7 +31,7 @@ namespace {
 namespace lockstep::kernels::avx512 {
 
 ElementwiseKernels Elementwise() {
-  return {RmsNorm, SiluMul, Rope, AddTo, Scale, MaxElement, SumExp, ExpOf, GeluMul};
+  return {RmsNorm, SiluMul, Rope, AddTo, Scale, MaxElement, SumExp, ExpOf, GeluMul, SigmoidMul};
 }
 
 }  // namespace lockstep::kernels::avx512

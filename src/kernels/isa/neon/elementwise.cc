@@ -28,7 +28,7 @@ namespace {
 namespace lockstep::kernels::neon {
 
 ElementwiseKernels Elementwise() {
-  return {RmsNorm, SiluMul, Rope, AddTo, Scale, MaxElement, SumExp, ExpOf, GeluMul};
+  return {RmsNorm, SiluMul, Rope, AddTo, Scale, MaxElement, SumExp, ExpOf, GeluMul, SigmoidMul};
 }
 
 }  // namespace lockstep::kernels::neon

@@ -5,7 +5,8 @@
 namespace lockstep::kernels {
 
 const KernelTable& NeonTable() {
-  static const KernelTable table{"neon", neon::Gemm(), neon::Elementwise(), neon::Attention()};
+  static const KernelTable table{"neon", neon::Gemm(), neon::Elementwise(), neon::Attention(),
+                                 neon::Recurrent()};
   return table;
 }
 

@@ -7,7 +7,7 @@ namespace lockstep::kernels {
 // Only products of many rows gain from i8mm.
 const KernelTable& NeonI8mmTable() {
   static const KernelTable table{"neon_i8mm", neon_i8mm::Gemm(), neon::Elementwise(),
-                                 neon::Attention()};
+                                 neon::Attention(), neon::Recurrent()};
   return table;
 }
 

@@ -16,7 +16,7 @@ namespace {
 }  // namespace
 
 ElementwiseKernels Elementwise() {
-  return {RmsNorm, SiluMul, Rope, AddTo, Scale, MaxElement, SumExp, ExpOf, GeluMul};
+  return {RmsNorm, SiluMul, Rope, AddTo, Scale, MaxElement, SumExp, ExpOf, GeluMul, SigmoidMul};
 }
 
 }  // namespace lockstep::kernels::scalar

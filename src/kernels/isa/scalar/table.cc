@@ -4,7 +4,7 @@ namespace lockstep::kernels {
 
 const KernelTable& ScalarTable() {
   static const KernelTable table{"scalar", scalar::Gemm(), scalar::Elementwise(),
-                                 scalar::Attention()};
+                                 scalar::Attention(), scalar::Recurrent()};
   return table;
 }
 
