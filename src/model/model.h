@@ -49,6 +49,15 @@ struct KvGroup {
   bool latent = false;  // of latent layers
 };
 
+// The states of one recurrent layer in memory: that of block b at data + b * stride, as the layer
+// lays it out.
+struct StateLayer {
+  float* data = nullptr;
+  int64_t stride = 0;  // in floats
+
+  float* block(BlockId id) const { return data + id * stride; }
+};
+
 struct ModelInfo {
   std::string architecture;
   int32_t vocab_size = 0;
@@ -57,7 +66,10 @@ struct ModelInfo {
   std::vector<KvShape>
       kv_layers;  // layers that keep keys and values, in the order of Forward's `kv`
   std::vector<KvGroup> kv_groups = {{}};  // each has a layer at least
-  int64_t weight_bytes = 0;               // packed
+  // The floats of a state of each recurrent layer. If there are any, their states make up one more
+  // cache group, after kv_groups.
+  std::vector<int64_t> state_layers;
+  int64_t weight_bytes = 0;       // packed
   int64_t multiply_adds = 0;      // of one token's products with weights, the head's included
   uint64_t weights_hash = 0;      // over the checkpoint's tensors
   bool integer_products = false;  // some product is of the int8-dot class
@@ -72,6 +84,9 @@ class Model {
   // Makes the buffers of a step. Called once, before Forward.
   virtual Status Prepare(const BatchLimits& limits, Compute* compute) = 0;
   virtual int64_t activation_bytes() const = 0;
+
+  // Where the states are, one a layer of info().state_layers. Called once, before Forward.
+  virtual void UseStates(std::span<const StateLayer>) {}
 
   // Runs the batch through all layers, appending to the caches kv[i] of info().kv_layers[i].
   virtual void Forward(const Batch& batch, std::span<const kernels::KvLayer> kv,

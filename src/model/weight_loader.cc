@@ -209,6 +209,16 @@ Result<std::vector<float>> WeightLoader::LoadVector(const std::string& name, int
   return values;
 }
 
+Result<std::vector<float>> WeightLoader::LoadTable(const std::string& name, int32_t n, int32_t k,
+                                                   int32_t stack) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const StoredMatrix stored,
+                            FindPlainMatrix(*checkpoint_, name, n, k, stack));
+  Use(*stored.tensors.front());
+  std::vector<float> values(size_t(n) * k);
+  for (int32_t i = 0; i < n; ++i) quant::ExpandRow(stored.source, i, &values[size_t(i) * k]);
+  return values;
+}
+
 Result<Embedding> WeightLoader::LoadEmbedding(const std::string& name, int32_t vocab_size,
                                               int32_t d_model) {
   LOCKSTEP_ASSIGN_OR_RETURN(const StoredMatrix stored,

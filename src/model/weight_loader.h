@@ -61,6 +61,9 @@ class WeightLoader {
   Result<Turned> LoadTurned(const std::string& name, int32_t count, int32_t n, int32_t rest,
                             int32_t k);
   Result<std::vector<float>> LoadVector(const std::string& name, int32_t n);
+  // A small matrix [n, k] as it is, row-major; with `stack`, the tensor is [stack, n / stack, k].
+  Result<std::vector<float>> LoadTable(const std::string& name, int32_t n, int32_t k,
+                                       int32_t stack);
   Result<Embedding> LoadEmbedding(const std::string& name, int32_t vocab_size, int32_t d_model);
 
   // A tensor that the model needs not load (a table it computes itself).
@@ -68,6 +71,7 @@ class WeightLoader {
   // All tensors whose names begin so: of a part of the checkpoint that is not this model's.
   void IgnoreAll(std::string_view prefix) { ignored_prefixes_.emplace_back(prefix); }
   bool Has(std::string_view name) const { return checkpoint_->Find(name) != nullptr; }
+  const Checkpoint& checkpoint() const { return *checkpoint_; }
 
   // Ends the loading. An error names the first tensor that nothing used.
   Status Finish();

@@ -85,7 +85,8 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values("tiny-llama-bf16", "tiny-llama-f32", "tiny-llama-f16", "tiny-llama-q8_0.gguf",
                     "tiny-llama-q4_1.gguf", "tiny-llama-q4_0-q6_k.gguf", "tiny-qwen2-q8_0.gguf",
                     "tiny-qwen3-bf16", "tiny-qwen3-q4_0.gguf", "tiny-qwen3moe-bf16",
-                    "tiny-qwen3moe-q8_0.gguf", "tiny-gemma3-bf16", "tiny-gemma3-q4_1.gguf",
+                    "tiny-qwen3moe-q8_0.gguf", "tiny-qwen35-bf16", "tiny-qwen35-f32",
+                    "tiny-qwen35-mlx-8-g32", "tiny-gemma3-bf16", "tiny-gemma3-q4_1.gguf",
                     "tiny-deepseek3-f16", "tiny-deepseek3-mlx-4-g32", "tiny-deepseek3-q8_0.gguf"));
 
 // A window of 70 positions over the boundary of attention's splits at 256.

@@ -83,7 +83,9 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"tiny-llama-bf16", "f16"}, Case{"tiny-llama-q4_1.gguf", "bf16"},
                     Case{"tiny-llama-q4_1.gguf", "q8"}, Case{"tiny-llama-q4_1.gguf", "q4"},
                     Case{"tiny-qwen3moe-bf16", "bf16"}, Case{"tiny-gemma3-f32", "bf16"},
-                    Case{"tiny-deepseek3-bf16", "bf16"}, Case{"tiny-deepseek3-mlx-4-g32", "q8"}));
+                    Case{"tiny-qwen35-f32", "f32"}, Case{"tiny-qwen35-bf16", "q8"},
+                    Case{"tiny-qwen35-mlx-8-g32", "bf16"}, Case{"tiny-deepseek3-bf16", "bf16"},
+                    Case{"tiny-deepseek3-mlx-4-g32", "q8"}));
 
 // Turn by turn, each prompt being the one before, its answer and something new.
 TEST(PrefixTurns, AChatComputesOnlyWhatIsNew) {

@@ -63,9 +63,14 @@ FAMILIES = {
                        ATTENTION | HEAD_NORMS | FFN | NORMS | ROUTER),
     "deepseek3": Family("DeepseekV3ForCausalLM", "deepseek_v3", "deepseek2",
                         LATENT | FFN | NORMS | ROUTER | SHARED),
+    "qwen35": Family("Qwen3_5ForCausalLM", "qwen3_5_text", "qwen35", norm_offset=1.0),
     "gemma3": Family("Gemma3ForCausalLM", "gemma3_text", "gemma3",
                      ATTENTION | HEAD_NORMS | FFN | GEMMA_NORMS, norm_offset=1.0),
 }
+
+
+# The model of text and images that a family is a part of: its name, type and where the part is.
+AROUND = {"qwen35": ("Qwen3_5ForConditionalGeneration", "qwen3_5", "model.language_model.")}
 
 
 def of_gguf(architecture):

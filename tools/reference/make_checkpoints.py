@@ -110,6 +110,30 @@ def deepseek3_keys(tiny, config):
     }
 
 
+def qwen35_keys(tiny, config):
+    config["rope_parameters"] |= {"rope_type": "default", "partial_rotary_factor": tiny.rotated}
+    config["full_attention_interval"] = tiny.pattern
+    config["layer_types"] = [
+        "full_attention" if (i + 1) % tiny.pattern == 0 else "linear_attention"
+        for i in range(tiny.layers)
+    ]
+    config["linear_num_key_heads"], config["linear_num_value_heads"] = tiny.linear_heads
+    config["linear_key_head_dim"], config["linear_value_head_dim"] = tiny.linear_dims
+    config["linear_conv_kernel_dim"] = tiny.taps
+
+
+def around(tiny, config):
+    """The configuration of a model of text and images with `config` for its text."""
+    architecture, model_type, _ = families.AROUND[tiny.family]
+    del config["architectures"]
+    return {
+        "architectures": [architecture],
+        "model_type": model_type,
+        "tie_word_embeddings": tiny.tied,
+        "text_config": config,
+    }
+
+
 def config_of(tiny):
     names = {"F32": "float32", "F16": "float16", "BF16": "bfloat16"}
     family = families.FAMILIES[tiny.family]
@@ -159,7 +183,9 @@ def config_of(tiny):
             "decoder_sparse_step": 1,
             "mlp_only_layers": list(tiny.dense_layers),
         }
-    return config
+    if tiny.family == "qwen35":
+        qwen35_keys(tiny, config)
+    return around(tiny, config) if tiny.nested else config
 
 
 def write_folder(tiny, out=OUT):

@@ -47,6 +47,13 @@ class Tiny:
     groups: tuple = (1, 1)  # deepseek3: of experts, and how many of them a token uses
     shared: int = 0  # deepseek3: experts that every token uses
     expert_scale: float = 1.0  # deepseek3: routed_scaling_factor
+    # qwen35: heads of linear attention (keys, values) and their sizes, taps of its convolution;
+    # every `pattern` layers one sees all
+    linear_heads: tuple = ()
+    linear_dims: tuple = (16, 16)
+    taps: int = 4
+    rotated: float = 0.25  # qwen35: of a head
+    nested: bool = False  # the text's part of a model of text and images
     lengths: tuple = (96, 24, 8)  # of the golden's sequences
 
 
@@ -82,6 +89,12 @@ FOLDERS = [
          family="qwen3", eps=1e-6, new_rope_keys=True),
     Tiny("tiny-qwen3moe-bf16", 64, 3, 4, 2, 16, 96, 320, False, "BF16", 1000000.0,
          family="qwen3moe", eps=1e-6, experts=8, used=3, dense_layers=(1,), normalised=False),
+    # Over the boundary of attention's splits.
+    Tiny("tiny-qwen35-bf16", 64, 3, 2, 1, 32, 96, 320, True, "BF16", 100000.0, family="qwen35",
+         eps=1e-6, linear_heads=(2, 4), nested=True, new_rope_keys=True, lengths=(280, 8)),
+    Tiny("tiny-qwen35-f32", 48, 2, 3, 1, 16, 64, 320, False, "F32", 10000.0, family="qwen35",
+         eps=1e-6, pattern=2, linear_heads=(2, 2), linear_dims=(16, 32), taps=3, rotated=0.5,
+         new_rope_keys=True),
     # hidden is a square: mlx-lm rounds the embedding's factor to bf16, transformers only in bf16.
     Tiny("tiny-gemma3-bf16", 64, 4, 4, 1, 32, 96, 320, True, "BF16", 1000000.0, LINEAR,
          family="gemma3", eps=1e-6, window=16),
@@ -142,6 +155,9 @@ MLX = [
     Tiny("tiny-qwen3moe-mlx-4-g32", 64, 2, 4, 2, 16, 96, 320, False, "BF16", 1000000.0,
          family="qwen3moe", eps=1e-6, experts=6, used=2, quantized=(4, 32),
          modules={"mlp.gate": (8, 64)}),
+    Tiny("tiny-qwen35-mlx-8-g32", 64, 2, 2, 1, 32, 96, 320, False, "BF16", 100000.0,
+         family="qwen35", eps=1e-6, pattern=2, linear_heads=(2, 4), nested=True, new_rope_keys=True,
+         quantized=(8, 32)),
     Tiny("tiny-gemma3-mlx-8-g32", 64, 4, 4, 1, 32, 96, 320, True, "BF16", 1000000.0, LINEAR,
          family="gemma3", eps=1e-6, window=16, quantized=(8, 32)),
     Tiny("tiny-deepseek3-mlx-4-g32", 64, 2, 4, 4, 32, 96, 320, False, "BF16", 10000.0, YARN,
@@ -172,7 +188,7 @@ def weights(tiny):
 
     offset = families.FAMILIES[tiny.family].norm_offset
     gemma = tiny.family == "gemma3"
-    head_norms = tiny.family in ("qwen3", "qwen3moe", "gemma3")
+    head_norms = tiny.family in ("qwen3", "qwen3moe", "gemma3", "qwen35")
     qkv_bias = tiny.bias or tiny.family == "qwen2"
     deepseek = tiny.family == "deepseek3"
     mlp_bias = tiny.bias and not deepseek
@@ -196,20 +212,42 @@ def weights(tiny):
                1.2, False)
         linear(prefix + "o_proj", tiny.hidden, tiny.heads * tiny.value_dim, 1.5, tiny.bias)
 
+    def linear_attention(prefix):
+        (keys, values), (key, value) = tiny.linear_heads, tiny.linear_dims
+        channels = 2 * keys * key + values * value
+        linear(prefix + "in_proj_qkv", channels, tiny.hidden, 1.0, False)
+        linear(prefix + "in_proj_z", values * value, tiny.hidden, 1.0, False)
+        linear(prefix + "in_proj_b", values, tiny.hidden, 1.4, False)
+        linear(prefix + "in_proj_a", values, tiny.hidden, 1.4, False)
+        normal(prefix + "conv1d.weight", (channels, 1, tiny.taps), 0.7)
+        # Memories from one token to hundreds.
+        for name, low, high in (("A_log", -4, 2), ("dt_bias", -3, 0.5)):
+            drawn = rng(tiny.name, prefix + name).uniform(low, high, values)
+            out[prefix + name] = drawn.astype(np.float32)
+        scale = rng(tiny.name, prefix + "norm").uniform(0.6, 1.4, value)
+        out[prefix + "norm.weight"] = scale.astype(np.float32)
+        linear(prefix + "out_proj", tiny.hidden, values * value, 1.0, False)
+
+    def self_attention(prefix):
+        gates = 2 if tiny.linear_heads else 1
+        linear(prefix + "q_proj", gates * q, tiny.hidden, 1.4, qkv_bias)
+        linear(prefix + "k_proj", kv, tiny.hidden, 1.4, qkv_bias)
+        linear(prefix + "v_proj", kv, tiny.hidden, 1.0, qkv_bias)
+        linear(prefix + "o_proj", tiny.hidden, q, 1.5, tiny.bias)
+        if head_norms:
+            norm(prefix + "q_norm.weight", tiny.head_dim)
+            norm(prefix + "k_norm.weight", tiny.head_dim)
+
     normal("model.embed_tokens.weight", (tiny.vocab, tiny.hidden), spread if tiny.tied else 1.0)
     for i in range(tiny.layers):
         layer = f"model.layers.{i}."
         norm(layer + "input_layernorm.weight")
         if deepseek:
             latent_attention(layer + "self_attn.")
+        elif tiny.linear_heads and (i + 1) % tiny.pattern:
+            linear_attention(layer + "linear_attn.")
         else:
-            linear(layer + "self_attn.q_proj", q, tiny.hidden, 1.4, qkv_bias)
-            linear(layer + "self_attn.k_proj", kv, tiny.hidden, 1.4, qkv_bias)
-            linear(layer + "self_attn.v_proj", kv, tiny.hidden, 1.0, qkv_bias)
-            linear(layer + "self_attn.o_proj", tiny.hidden, q, 1.5, tiny.bias)
-        if head_norms:
-            norm(layer + "self_attn.q_norm.weight", tiny.head_dim)
-            norm(layer + "self_attn.k_norm.weight", tiny.head_dim)
+            self_attention(layer + "self_attn.")
         norm(layer + "post_attention_layernorm.weight")
         if gemma:
             norm(layer + "pre_feedforward_layernorm.weight")
@@ -235,4 +273,7 @@ def weights(tiny):
     norm("model.norm.weight")
     if not tiny.tied:
         normal("lm_head.weight", (tiny.vocab, tiny.hidden), spread)
+    if tiny.nested:
+        _, _, prefix = families.AROUND[tiny.family]
+        out = {name.replace("model.", prefix, 1): array for name, array in out.items()}
     return out

@@ -148,6 +148,8 @@ def mlx_lm_quantized_folder(folder):
         else:
             tensors[name] = array
     tensors |= latent
+    if any(".conv1d." in name for name in tensors):
+        tensors = _with_linear_attention_as_transformers(tensors)
     return lambda ids: log_softmax(np.array(model(mx.array([ids]))[0])), tensors
 
 
@@ -168,13 +170,32 @@ def _expand_latent_heads(model):
     return tensors
 
 
+def _with_linear_attention_as_transformers(tensors):
+    """mlx-lm keeps the norms' weights without the 1 taken off, the convolution turned, and the text
+    outside the model."""
+    out = {}
+    for name, array in tensors.items():
+        if name.endswith("norm.weight") and not name.endswith("linear_attn.norm.weight"):
+            array = array - np.float32(1)
+        if name.endswith("conv1d.weight"):
+            array = np.moveaxis(array, 2, 1)
+        out[name.replace("language_model.model.", "model.language_model.", 1)
+            .replace("language_model.lm_head.", "lm_head.", 1)] = array
+    return out
+
+
 def mlx_lm_folder(folder):
     """A checkpoint folder, weights widened to float32 -> callable(ids)."""
     import mlx.core as mx
 
     mx.set_default_device(mx.cpu)
-    config = _classic_keys(json.loads((Path(folder) / "config.json").read_text()))
-    architecture = importlib.import_module(f"mlx_lm.models.{config['model_type']}")
+    config = json.loads((Path(folder) / "config.json").read_text())
+    module = config["model_type"]
+    if module.startswith("qwen3_5"):  # reads rope_parameters
+        module = module.removesuffix("_text")
+    else:
+        config = _classic_keys(config)
+    architecture = importlib.import_module(f"mlx_lm.models.{module}")
     model = architecture.Model(architecture.ModelArgs.from_dict(config))
     weights = {}
     for shard in sorted(Path(folder).glob("*.safetensors")):

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "executor/cpu/kv_store.h"
+#include "executor/cpu/state_store.h"
 #include "model/layers/activations.h"
 #include "platform/float_environment.h"
 #include "sampling/logprobs.h"
@@ -50,6 +51,7 @@ class CpuExecutor : public Executor {
   Compute compute_;
   ExecutorInfo info_;
   std::optional<KvStore> kv_;
+  std::optional<StateStore> states_;  // of recurrent layers, where there are any
 
   Batch batch_;
   std::vector<LogitUse> uses_;
@@ -88,6 +90,12 @@ Status CpuExecutor::Prepare() {
                                   .scheme = KvSchemeName(options_.kv),
                                   .window = window});
   }
+  if (!model.state_layers.empty()) {
+    info_.cache_groups.push_back({.kind = CacheKind::kRecurrent,
+                                  .block_tokens = kernels::kBlockTokens,
+                                  .block_bytes = StateBytes(model),
+                                  .scheme = "f32"});
+  }
 
   LOCKSTEP_RETURN_IF_ERROR(
       model_->Prepare({options_.max_step_tokens, options_.max_step_rows}, &compute_));
@@ -104,6 +112,10 @@ Status CpuExecutor::Prepare() {
 Status CpuExecutor::AllocateCache(const std::vector<int32_t>& blocks) {
   LOCKSTEP_CHECK(blocks.size() == info_.cache_groups.size());
   LOCKSTEP_ASSIGN_OR_RETURN(kv_, KvStore::Allocate(model_->info(), options_.kv, blocks));
+  if (!model_->info().state_layers.empty()) {
+    LOCKSTEP_ASSIGN_OR_RETURN(states_, StateStore::Allocate(model_->info(), blocks.back()));
+    model_->UseStates(states_->layers());
+  }
   return OkStatus();
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/attention.h"
+#include "model/layers/gated_delta.h"
 #include "model/layers/gated_ffn.h"
 #include "model/layers/linear.h"
 #include "model/layers/mixture.h"
@@ -23,9 +24,17 @@ void DecoderNeeds::Add(const SelfAttention& attention, const AttentionShape& sha
   for (const Linear* linear : {&attention.q, &attention.k, &attention.v}) {
     AddReaderOfNormed(*linear);
   }
+  gated_attention = gated_attention || attention.gated;
   attended_codes = attended_codes || attention.out.integer();
   AddScratch(attention.out);
   scratch = std::max(scratch, kernels::AttentionScratchBytes(shape.head_dim, shape.group()));
+}
+
+void DecoderNeeds::Add(const GatedDelta& delta) {
+  for (const Linear* linear : {&delta.qkv, &delta.z, &delta.b, &delta.a}) {
+    AddReaderOfNormed(*linear);
+  }
+  AddScratch(delta.out);
 }
 
 void DecoderNeeds::Add(const GatedFfn& ffn) {
@@ -49,7 +58,7 @@ Result<DecoderBuffers> DecoderBuffers::Allocate(Arena* arena, int32_t tokens,
   };
   DecoderBuffers b;
   b.x_stride = PaddedOutputs(dims.d_model);
-  b.q_stride = PaddedOutputs(dims.q_size());
+  b.q_stride = PaddedOutputs(needs.gated_attention ? 2 * dims.q_size() : dims.q_size());
   b.kv_stride = PaddedOutputs(dims.kv_size());
   LOCKSTEP_ASSIGN_OR_RETURN(b.x, rows_of(b.x_stride));
   if (with_branch) {

@@ -16,6 +16,7 @@ namespace lockstep {
 
 struct AttentionShape;
 struct SelfAttention;
+struct GatedDelta;
 struct GatedFfn;
 struct Mixture;
 struct Linear;
@@ -25,12 +26,14 @@ struct Linear;
 class DecoderNeeds {
  public:
   void Add(const SelfAttention& attention, const AttentionShape& shape);
+  void Add(const GatedDelta& delta);
   void Add(const GatedFfn& ffn);
   void Add(const Mixture& mixture);
   void AddReaderOfNormed(const Linear& linear);  // the head, for one
 
   bool normed_codes = false;
   bool attended_codes = false;
+  bool gated_attention = false;
   bool gated_codes = false;
   size_t scratch = 0;
 
@@ -43,7 +46,7 @@ struct DecoderBuffers {
   float* branch = nullptr;  // [T, d_model], what is normed before it joins x; null if none is
   int64_t x_stride = 0;
   Activations normed;  // [T, d_model]
-  float* q = nullptr;  // [T, heads * head_dim]
+  float* q = nullptr;  // [T, heads * head_dim], and as many gates
   float* k = nullptr;  // [T, kv_heads * head_dim]
   float* v = nullptr;  // [T, kv_heads * head_dim]
   int64_t q_stride = 0;

@@ -1,5 +1,5 @@
 // SelfAttention: the projections around attention over the cache, and the norms of single heads
-// where an architecture has them. Immutable after loading; thread-safe.
+// where an architecture has them; its output may be gated. Immutable after loading; thread-safe.
 #pragma once
 
 #include <array>
@@ -13,12 +13,14 @@
 namespace lockstep {
 
 struct SelfAttention {
-  Linear q;        // [heads * head_dim, d_model]
+  Linear q;        // [heads * head_dim, d_model]; gated: [2 * heads * head_dim, d_model]
   Linear k;        // [kv_heads * head_dim, d_model]
   Linear v;        // [kv_heads * head_dim, d_model]
   Linear out;      // [d_model, heads * head_dim]
   RmsNorm q_norm;  // [head_dim], of every head of q before rotation; empty: none
   RmsNorm k_norm;  // [head_dim]
+  // The second half of q's outputs are gates: attention's output times their sigmoids.
+  bool gated = false;
 
   // What is about one step and one kind of layer.
   struct Place {

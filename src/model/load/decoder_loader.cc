@@ -25,6 +25,17 @@ std::vector<int32_t> HalvesFromPairs(int32_t heads, int32_t head_dim) {
   return rows;
 }
 
+// Row r of ours: the queries of all heads, then their gates.
+std::vector<int32_t> QueriesThenGates(int32_t heads, int32_t head_dim) {
+  std::vector<int32_t> rows;
+  for (const int32_t half : {0, 1}) {
+    for (int32_t h = 0; h < heads; ++h) {
+      for (int32_t r = 0; r < head_dim; ++r) rows.push_back((2 * h + half) * head_dim + r);
+    }
+  }
+  return rows;
+}
+
 }  // namespace
 
 Result<DecoderLoader> DecoderLoader::Create(std::shared_ptr<const Checkpoint> checkpoint,
@@ -66,8 +77,11 @@ Result<SelfAttention> DecoderLoader::LoadAttention(int32_t l, const AttentionTra
   };
   const int32_t d = dims_.d_model;
   SelfAttention a;
-  LOCKSTEP_ASSIGN_OR_RETURN(a.q, linear(In(l, "self_attn.q_proj", "attn_q"), dims_.q_size(), d,
-                                        traits.qkv_bias, rotated(dims_.heads)));
+  a.gated = traits.gated;
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      a.q, linear(In(l, "self_attn.q_proj", "attn_q"), (a.gated ? 2 : 1) * dims_.q_size(), d,
+                  traits.qkv_bias,
+                  a.gated ? QueriesThenGates(dims_.heads, dims_.head_dim) : rotated(dims_.heads)));
   LOCKSTEP_ASSIGN_OR_RETURN(a.k, linear(In(l, "self_attn.k_proj", "attn_k"), dims_.kv_size(), d,
                                         traits.qkv_bias, rotated(dims_.kv_heads)));
   LOCKSTEP_ASSIGN_OR_RETURN(

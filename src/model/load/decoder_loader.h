@@ -35,6 +35,7 @@ class DecoderLoader {
     bool qkv_bias = false;  // needed; where there is one it is used in any case
     bool out_bias = false;
     bool head_norms = false;
+    bool gated = false;  // q's rows are each head's queries and then its gates
   };
   Result<SelfAttention> LoadAttention(int32_t layer, const AttentionTraits& traits);
   Result<GatedFfn> LoadFfn(int32_t layer, Gate activation, bool needs_bias);
