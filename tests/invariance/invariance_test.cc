@@ -119,6 +119,16 @@ TEST_P(LatentCodecs, EveryIsaThreadCountAndCutGivesTheSameBytes) {
 // Latents and rotary keys of 32 elements each.
 INSTANTIATE_TEST_SUITE_P(All, LatentCodecs, testing::Values("f32", "f16", "q8", "q4"));
 
+// Prompts in steps of one token, and in steps as large as may be.
+TEST(States, OneTokenAtATimeGivesTheSameBytes) {
+  const std::string model = TinyModel("tiny-qwen35-bf16");
+  const auto requests = MixedRequests(kRequests, 256, 120, 13);
+  const auto whole = Serve(model, {.alone = true}, requests);
+  EXPECT_EQ(
+      Differences(whole, Serve(model, {.step_tokens = 1, .max_rows = 1, .alone = true}, requests)),
+      std::vector<size_t>());
+}
+
 class Codecs : public testing::TestWithParam<const char*> {};
 
 TEST_P(Codecs, EveryIsaThreadCountAndCutGivesTheSameBytes) {

@@ -87,12 +87,15 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"tiny-qwen35-mlx-8-g32", "bf16"}, Case{"tiny-deepseek3-bf16", "bf16"},
                     Case{"tiny-deepseek3-mlx-4-g32", "q8"}));
 
+class PrefixTurns : public testing::TestWithParam<const char*> {};
+
 // Turn by turn, each prompt being the one before, its answer and something new.
-TEST(PrefixTurns, AChatComputesOnlyWhatIsNew) {
-  const std::string model = TinyModel("tiny-llama-q4_1.gguf");
+TEST_P(PrefixTurns, AChatComputesOnlyWhatIsNew) {
+  const std::string model = TinyModel(GetParam());
   std::vector<GenerationRequest> turns;
   for (int32_t turn = 1; turn <= 6; ++turn) {
     turns.push_back(RequestOf(RandomTokens(40 * turn, 3), ""));
+    turns.back().stable_tokens = 40 * turn;
   }
   Serving cold{.alone = true};
   const auto expected = Serve(model, cold, turns);
@@ -103,6 +106,11 @@ TEST(PrefixTurns, AChatComputesOnlyWhatIsNew) {
     EXPECT_EQ(served[i].bytes == expected[i], true) << "turn " << i + 1;
   }
 }
+
+// Of positions, of windows and of states.
+INSTANTIATE_TEST_SUITE_P(All, PrefixTurns,
+                         testing::Values("tiny-llama-q4_1.gguf", "tiny-gemma3-bf16",
+                                         "tiny-qwen35-bf16"));
 
 }  // namespace
 }  // namespace lockstep

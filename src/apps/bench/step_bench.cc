@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
-#include <numeric>
+#include <optional>
 
 namespace lockstep {
 namespace {
@@ -24,12 +24,14 @@ BenchResult Summary(BenchResult result, std::vector<double> seconds) {
 }  // namespace
 
 Result<StepBench> StepBench::Create(Executor* executor, int64_t kv_bytes) {
-  int64_t block_bytes = 0;
-  for (const CacheGroupSpec& group : executor->info().cache_groups)
-    block_bytes += group.block_bytes;
-  const auto blocks = static_cast<int32_t>(kv_bytes / block_bytes);
-  StepBench bench(executor, std::vector<int32_t>(executor->info().cache_groups.size(), blocks));
-  LOCKSTEP_RETURN_IF_ERROR(executor->AllocateCache(bench.blocks_));
+  const ExecutorInfo& info = executor->info();
+  LOCKSTEP_ASSIGN_OR_RETURN(auto cache, KvManager::Create(info.cache_groups, kv_bytes,
+                                                          {.rows = info.max_step_rows,
+                                                           .step_tokens = info.max_step_tokens,
+                                                           .context = info.max_context,
+                                                           .share_prefixes = false}));
+  LOCKSTEP_RETURN_IF_ERROR(executor->AllocateCache(cache->pool_blocks()));
+  StepBench bench(executor, std::move(cache));
   bench.greedy_.temperature = 0.0f;
   return bench;
 }
@@ -45,28 +47,20 @@ Status StepBench::MakeRows(int32_t rows, int32_t prompt, int32_t tokens) {
     return InvalidArgument(
         fmt::format("{} rows are more than --max-rows {}", rows, info.max_step_rows), "rows");
   }
-  rows_.assign(rows, Row());
-  ids_.clear();
+  for (const Row& row : rows_) cache_->Release(row.slot);
+  rows_.clear();
   for (int32_t r = 0; r < rows; ++r) {
-    Row& row = rows_[r];
+    const std::optional<CacheSlot> slot = cache_->Admit(tokens);
+    if (!slot) {
+      return ResourceExhausted(
+          fmt::format("{} rows of {} tokens do not fit the KV cache", rows, tokens), "kv-gib");
+    }
+    Row& row = rows_.emplace_back();
+    row.slot = *slot;
     for (int32_t i = 0; i < prompt; ++i) {
       row.sequence.push_back(static_cast<TokenId>((uint32_t(i) * 2654435761u + uint32_t(r) * 97u) %
                                                   uint32_t(info.vocab_size)));
     }
-    for (size_t g = 0; g < info.cache_groups.size(); ++g) {
-      const int32_t per_row =
-          (tokens + info.cache_groups[g].block_tokens - 1) / info.cache_groups[g].block_tokens;
-      if (per_row * rows > blocks_[g]) {
-        return ResourceExhausted(
-            fmt::format("{} rows of {} tokens do not fit the KV cache", rows, tokens), "kv-gib");
-      }
-      ids_.emplace_back(per_row);
-      std::iota(ids_.back().begin(), ids_.back().end(), r * per_row);
-    }
-  }
-  for (int32_t r = 0; r < rows; ++r) {
-    const size_t groups = info.cache_groups.size();
-    for (size_t g = 0; g < groups; ++g) rows_[r].tables.emplace_back(ids_[r * groups + g]);
   }
   return OkStatus();
 }
@@ -85,7 +79,8 @@ Status StepBench::Advance(int32_t end, bool sample) {
       step.begin = row.computed;
       step.count = count;
       step.prompt_tokens = static_cast<int32_t>(row.sequence.size());
-      step.block_tables = row.tables;
+      cache_->Reserve(row.slot, row.computed + count);
+      step.block_tables = cache_->BlockTables(row.slot);
       step.sampling =
           sample && row.computed + count == int32_t(row.sequence.size()) ? &greedy_ : nullptr;
       input_.rows.push_back(step);
@@ -97,6 +92,7 @@ Status StepBench::Advance(int32_t end, bool sample) {
     for (size_t i = 0; i < stepped.size(); ++i) {
       LOCKSTEP_RETURN_IF_ERROR(output_.rows[i].status);
       stepped[i]->computed += input_.rows[i].count;
+      cache_->Commit(stepped[i]->slot, std::span(stepped[i]->sequence).first(stepped[i]->computed));
       if (input_.rows[i].sampling != nullptr) stepped[i]->sequence.push_back(output_.rows[i].token);
     }
   }
@@ -131,12 +127,11 @@ Result<BenchResult> StepBench::Decode(int32_t rows, int32_t context, int32_t tok
   }
   const ExecutorInfo& info = executor_.info();
   BenchResult result{"decode", rows, context, rows * tokens};
-  double cached = 0;  // bytes a position
-  for (const CacheGroupSpec& group : info.cache_groups) {
-    cached += static_cast<double>(group.block_bytes) / group.block_tokens;
-  }
-  result.bytes =
-      tokens * (static_cast<double>(info.weight_bytes) + rows * cached * (context + 0.5 * tokens));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const int64_t cached,
+      SequenceBytes(info.cache_groups, context + (tokens + 1) / 2, info.max_step_tokens));
+  result.bytes = static_cast<double>(tokens) *
+                 (static_cast<double>(info.weight_bytes) + static_cast<double>(rows * cached));
   result.multiply_adds =
       static_cast<double>(info.multiply_adds + info.head_multiply_adds) * rows * tokens;
   return Summary(result, std::move(seconds));

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "base/status.h"
+#include "cache/kv_manager.h"
 #include "executor/executor.h"
 
 namespace lockstep {
@@ -37,21 +39,21 @@ class StepBench {
  private:
   struct Row {
     std::vector<TokenId> sequence;
-    std::vector<std::span<const BlockId>> tables;  // one a cache group
+    CacheSlot slot = 0;
     int32_t computed = 0;
   };
 
-  StepBench(Executor* executor, std::vector<int32_t> blocks)
-      : executor_(*executor), blocks_(std::move(blocks)) {}
+  StepBench(Executor* executor, std::unique_ptr<KvManager> cache)
+      : executor_(*executor), cache_(std::move(cache)) {}
 
-  // Rows with blocks for `tokens` tokens each and a pseudo-random first part of `prompt` tokens.
+  // Other rows, with room for `tokens` tokens each and a pseudo-random first part of `prompt`
+  // tokens.
   Status MakeRows(int32_t rows, int32_t prompt, int32_t tokens);
   // Computes rows_' known tokens up to `end` each, in steps as large as may be.
   Status Advance(int32_t end, bool sample);
 
   Executor& executor_;
-  std::vector<int32_t> blocks_;            // blocks a cache group has
-  std::vector<std::vector<BlockId>> ids_;  // by row and group
+  std::unique_ptr<KvManager> cache_;
   std::vector<Row> rows_;
   SamplingParams greedy_;
   StepInput input_;
