@@ -51,7 +51,7 @@ TEST_P(Verified, HasTheSameBytes) {
 
 INSTANTIATE_TEST_SUITE_P(All, Verified,
                          testing::Combine(testing::Values("tiny-llama-q4_1.gguf", "tiny-qwen3-bf16",
-                                                          "tiny-gemma3-bf16"),
+                                                          "tiny-gemma3-bf16", "tiny-qwen35-bf16"),
                                           testing::Values("f32", "f16", "bf16", "q8", "q4")));
 // Heads of 16, which no group of codes fits.
 INSTANTIATE_TEST_SUITE_P(SmallHeads, Verified,
