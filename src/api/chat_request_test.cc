@@ -342,6 +342,22 @@ TEST_F(ChatRequestTest, AddGenerationPromptIsHeeded) {
             "<|im_start|>user\nhi<|im_end|>\n");
 }
 
+TEST_F(ChatRequestTest, WhatALongPromptsNextTurnBeginsWithIsKnown) {
+  model_.served.max_context = 1024;
+  const auto long_call = [&](const std::string& more) {
+    return Accepted(Call(R"({"messages":[{"role":"user","content":")" + std::string(400, 'x') +
+                         "\"}]" + more + "}"));
+  };
+  const GenerationRequest request = long_call("");
+  const std::span<const TokenId> tokens = request.prompt;
+  ASSERT_GT(request.stable_tokens, 0);
+  EXPECT_EQ(model_.served.tokenizer->Decode(tokens.subspan(request.stable_tokens),
+                                            {.skip_special = false}),
+            "<|im_start|>assistant\n");
+  EXPECT_EQ(long_call(R"(,"add_generation_prompt":false)").stable_tokens, 0);
+  EXPECT_EQ(Accepted(CallWith(R"("stream":false)")).stable_tokens, 0);  // short
+}
+
 TEST_F(ChatRequestTest, DeveloperIsSystem) {
   EXPECT_EQ(PromptText(Call(R"({"messages":[{"role":"developer","content":"x"}]})")),
             "<|im_start|>system\nx<|im_end|>\n<|im_start|>assistant\n");

@@ -18,6 +18,28 @@ ContextUse Use(size_t tokens, bool at_least, const ServedModel& model,
           .max_tokens_param = name.max_tokens};
 }
 
+// Of shorter prompts there is nothing to gain.
+constexpr size_t kWorthKeeping = 256;
+
+// The tokens before the opening of the answer, which is what the template adds at the end when it
+// is asked to. 0: not known.
+int32_t StableTokens(const Json& context, const ServedModel& model, const RenderedPrompt& prompt) {
+  constexpr const char* kOpens = "add_generation_prompt";
+  if (prompt.tokens.size() < kWorthKeeping || !context.value(kOpens, false)) return 0;
+  Json without = context;
+  without[kOpens] = false;
+  const Result<std::string> text = model.chat_template->Render(DumpJson(without));
+  if (!text.ok() || !std::string_view(prompt.text).starts_with(*text)) return 0;
+  size_t bytes = 0;
+  int32_t tokens = 0;
+  for (const TokenId token : prompt.tokens) {
+    bytes += model.tokenizer->TokenBytes(token).size();
+    if (bytes > text->size()) break;
+    ++tokens;
+  }
+  return tokens;
+}
+
 }  // namespace
 
 Result<std::vector<TokenId>> EncodePrompt(std::string_view text, const EncodeOptions& options,
@@ -53,6 +75,7 @@ Result<RenderedPrompt> RenderPrompt(const Json& context, const ServedModel& mode
   if (prompt.tokens.empty()) {
     return InvalidArgument("the prompt that 'messages' render to has no tokens", "messages");
   }
+  prompt.stable_tokens = StableTokens(context, model, prompt);
   return prompt;
 }
 

@@ -32,6 +32,7 @@ Result<std::vector<TokenId>> EncodePrompt(std::string_view text, const EncodeOpt
 struct RenderedPrompt {
   std::string text;
   std::vector<TokenId> tokens;  // not empty
+  int32_t stable_tokens = 0;    // as GenerationRequest::stable_tokens
 };
 
 // A conversation through the model's chat template; `context` is what the template renders. Errors

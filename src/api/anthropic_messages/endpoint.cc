@@ -31,6 +31,7 @@ Result<GenerationJob> MakeJob(const ApiContext& context, const ApiCall& call) {
   options.input_tokens = static_cast<int32_t>(prompt.tokens.size());
   options.parser = plan.parser;
   request.fields.request.prompt = std::move(prompt.tokens);
+  request.fields.request.stable_tokens = prompt.stable_tokens;
   ApplyPlan(plan, &request.fields.request);
   GenerationJob job;
   job.model = model;

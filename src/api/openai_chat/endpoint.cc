@@ -19,6 +19,7 @@ Result<GenerationJob> MakeJob(const ApiContext& context, const ApiCall& call) {
   LOCKSTEP_ASSIGN_OR_RETURN(const AnswerPlan plan,
                             PlanAnswer(*model, prompt.text, chat.structured, chat.tools));
   chat.fields.request.prompt = std::move(prompt.tokens);
+  chat.fields.request.stable_tokens = prompt.stable_tokens;
   ApplyPlan(plan, &chat.fields.request);
   GenerationJob job;
   job.model = model;
