@@ -1,7 +1,7 @@
 // The contract between models and machine code: tables of plain function pointers, one table an
 // instruction set, picked once for the process. Callers see shapes and layouts (gemm.h,
-// elementwise.h, attention.h, recurrent.h) and never an instruction set; the bits of every result are the same
-// on all of them (docs/determinism.md).
+// elementwise.h, attention.h, recurrent.h) and never an instruction set; the bits of every result
+// are the same on all of them (docs/determinism.md).
 //
 // Thread-safety: all functions are pure over their arguments; tables are immutable.
 #pragma once
