@@ -1,6 +1,8 @@
 #include "api/prompt.h"
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "api/endpoint.h"
 #include "engine/request_check.h"
@@ -21,11 +23,19 @@ ContextUse Use(size_t tokens, bool at_least, const ServedModel& model,
 // Of shorter prompts there is nothing to gain.
 constexpr size_t kWorthKeeping = 256;
 
+// Whether the model's caches cannot be cut anywhere, so that it matters where one is kept.
+bool KeepsStates(const ServedModel& model) {
+  const std::vector<CacheGroupSpec>& groups = model.engine->info().cache_groups;
+  return std::any_of(groups.begin(), groups.end(),
+                     [](const auto& group) { return group.kind == CacheKind::kRecurrent; });
+}
+
 // The tokens before the opening of the answer, which is what the template adds at the end when it
-// is asked to. 0: not known.
+// is asked to. 0: not known, or of no use.
 int32_t StableTokens(const Json& context, const ServedModel& model, const RenderedPrompt& prompt) {
   constexpr const char* kOpens = "add_generation_prompt";
-  if (prompt.tokens.size() < kWorthKeeping || !context.value(kOpens, false)) return 0;
+  if (!KeepsStates(model) || prompt.tokens.size() < kWorthKeeping) return 0;
+  if (!context.value(kOpens, false)) return 0;
   Json without = context;
   without[kOpens] = false;
   const Result<std::string> text = model.chat_template->Render(DumpJson(without));

@@ -35,7 +35,7 @@ TEST(CheckAccess, TakesAKeyEitherWay) {
 }
 
 TEST(KeyFile, HasAKeyALine) {
-  const auto path = (std::filesystem::path(testing::TempDir()) / "keys").string();
+  const auto path = (std::filesystem::path(::testing::TempDir()) / "keys").string();
   std::ofstream(path) << "# ours\n\nkey-1\r\n  \nkey-2";
   EXPECT_EQ(ReadKeyFile(path).value(), (std::vector<std::string>{"key-1", "key-2"}));
   for (const char* bad : {"", "# nothing\n", "two words\n", "k\xC3\xA9y\n"}) {
