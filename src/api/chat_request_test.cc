@@ -342,30 +342,6 @@ TEST_F(ChatRequestTest, AddGenerationPromptIsHeeded) {
             "<|im_start|>user\nhi<|im_end|>\n");
 }
 
-TestModel ModelWithStates() {
-  testing::ModelOptions options;
-  options.fake.cache_groups.push_back({CacheKind::kRecurrent, 4, 64, "fake"});
-  return TestModel(options);
-}
-
-TEST_F(ChatRequestTest, OfAModelWithStatesTheNextTurnsBeginningIsKnown) {
-  const auto long_call = [&](const std::string& more) {
-    model_.served.max_context = 1024;
-    return Accepted(Call(R"({"messages":[{"role":"user","content":")" + std::string(400, 'x') +
-                         "\"}]" + more + "}"));
-  };
-  EXPECT_EQ(long_call("").stable_tokens, 0);  // its caches can be cut anywhere
-  model_ = ModelWithStates();
-  const GenerationRequest request = long_call("");
-  const std::span<const TokenId> tokens = request.prompt;
-  ASSERT_GT(request.stable_tokens, 0);
-  EXPECT_EQ(model_.served.tokenizer->Decode(tokens.subspan(request.stable_tokens),
-                                            {.skip_special = false}),
-            "<|im_start|>assistant\n");
-  EXPECT_EQ(long_call(R"(,"add_generation_prompt":false)").stable_tokens, 0);
-  EXPECT_EQ(Accepted(CallWith(R"("stream":false)")).stable_tokens, 0);  // short
-}
-
 TEST_F(ChatRequestTest, DeveloperIsSystem) {
   EXPECT_EQ(PromptText(Call(R"({"messages":[{"role":"developer","content":"x"}]})")),
             "<|im_start|>system\nx<|im_end|>\n<|im_start|>assistant\n");
