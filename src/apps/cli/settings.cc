@@ -117,6 +117,7 @@ void Settings::ReadFile(const std::string& file) {
     }
     if (found->option->count() > 0) continue;
     found->source = source;
+    if (item.inputs.empty() && TakesMany(*found->option)) continue;  // [], as Print has it
     Give(found->option, item.inputs, file + ": " + item.name);
   }
 }
