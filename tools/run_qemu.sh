@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # tools/run_qemu.sh CPU [FOLDER]: runs the tests labelled isa of a release build (FOLDER: build, or
-# build-aarch64) on an emulated CPU (qemu-x86_64 -cpu help lists them, or qemu-aarch64). An
-# instruction that the CPU lacks ends a test with SIGILL.
+# build-aarch64) on an emulated CPU (qemu-x86_64 -cpu help lists them, or qemu-aarch64), each
+# program's tests shared out over JOBS processes (default: one a core). An instruction that the CPU
+# lacks ends a test with SIGILL.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -27,11 +28,30 @@ if [ ${#programs[@]} -eq 0 ]; then
   exit 1
 fi
 
-run() { env -u LOCKSTEP_ISA "$emulator" -cpu "$cpu" "$@"; }
+shards=${JOBS:-$(nproc)}
+logs=$(mktemp -d)
+trap 'kill $(jobs -p) 2>/dev/null || true; rm -rf "$logs"' EXIT
+
+# One part of a program's tests.
+run() {
+  local shard=$1 name=$2
+  shift 2
+  env -u LOCKSTEP_ISA GTEST_TOTAL_SHARDS="$shards" GTEST_SHARD_INDEX="$shard" \
+    "$emulator" -cpu "$cpu" "$@" --gtest_brief=1 \
+    --gtest_output="xml:$results/qemu-$cpu-$name-$shard.xml" >"$logs/$shard" 2>&1
+}
 
 for program in "${programs[@]}"; do
   name=$(basename "${program%% *}")
   echo "run_qemu: $name on $cpu"
-  # shellcheck disable=SC2086 # the command and its arguments are words
-  run $program --gtest_brief=1 --gtest_output="xml:$results/qemu-$cpu-$name.xml"
+  pids=()
+  for ((shard = 0; shard < shards; ++shard)); do
+    # shellcheck disable=SC2086 # the command and its arguments are words
+    run "$shard" "$name" $program &
+    pids+=($!)
+  done
+  failed=
+  for pid in "${pids[@]}"; do wait "$pid" || failed=$?; done
+  cat "$logs"/*
+  [ -z "$failed" ] || exit "$failed"
 done
