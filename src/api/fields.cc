@@ -23,6 +23,10 @@ std::string_view JsonKind(const Json& value) {
   }
 }
 
+Status Missing(const std::string& path) {
+  return InvalidArgument(fmt::format("'{}' is required", path), path);
+}
+
 Status WrongType(std::string_view path, std::string_view expected, const Json& value) {
   return InvalidArgument(fmt::format("'{}' must be {}, not {}", path, expected, JsonKind(value)),
                          std::string(path));

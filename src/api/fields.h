@@ -16,6 +16,7 @@ namespace lockstep {
 // "a string", "an array": for messages.
 std::string_view JsonKind(const Json& value);
 
+Status Missing(const std::string& path);
 Status WrongType(std::string_view path, std::string_view expected, const Json& value);
 
 Status ReadBool(const Json& object, std::string_view name, bool* out);

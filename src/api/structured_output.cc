@@ -117,7 +117,7 @@ Status ReadWithin(const Json& body, std::optional<StructuredOutput>* found) {
 Result<StructuredOutput> ReadJsonSchema(const Json& format) {
   const std::string path = "response_format.json_schema";
   const Json* inner = FindField(format, "json_schema");
-  if (inner == nullptr) return InvalidArgument(fmt::format("'{}' is required", path), path);
+  if (inner == nullptr) return Missing(path);
   if (!inner->is_object()) return WrongType(path, "an object", *inner);
   std::string ignored;
   for (const char* name : {"name", "description"}) {
@@ -126,9 +126,7 @@ Result<StructuredOutput> ReadJsonSchema(const Json& format) {
   bool strict = false;
   LOCKSTEP_RETURN_IF_ERROR(ReadBool(*inner, "strict", &strict));
   const Json* schema = FindField(*inner, "schema");
-  if (schema == nullptr) {
-    return InvalidArgument(fmt::format("'{}.schema' is required", path), path + ".schema");
-  }
+  if (schema == nullptr) return Missing(path + ".schema");
   return Schema(*schema, path + ".schema");
 }
 
@@ -138,7 +136,7 @@ Status ReadResponseFormat(const Json& body, std::optional<StructuredOutput>* fou
   if (format == nullptr) return OkStatus();
   if (!format->is_object()) return WrongType(name, "an object", *format);
   const Json* type = FindField(*format, "type");
-  if (type == nullptr) return InvalidArgument("'response_format.type' is required", name + ".type");
+  if (type == nullptr) return Missing(name + ".type");
   if (!type->is_string()) return WrongType(name + ".type", "a string", *type);
   if (*type == "text") return OkStatus();
   if (*type == "json_schema") return Add(ReadJsonSchema(*format), found);

@@ -12,10 +12,6 @@
 namespace lockstep {
 namespace {
 
-Status Missing(const std::string& path) {
-  return InvalidArgument(fmt::format("'{}' is required", path), path);
-}
-
 Status CheckTool(const Json& tool, const std::string& path) {
   if (!tool.is_object()) return WrongType(path, "an object", tool);
   const Json* type = FindField(tool, "type");

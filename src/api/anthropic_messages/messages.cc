@@ -11,10 +11,6 @@
 namespace lockstep {
 namespace {
 
-Status Missing(const std::string& path) {
-  return InvalidArgument(fmt::format("'{}' is required", path), path);
-}
-
 Result<std::string> RequiredString(const Json& object, const std::string& path,
                                    std::string_view name) {
   const std::string full = fmt::format("{}.{}", path, name);

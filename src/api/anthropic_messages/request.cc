@@ -26,7 +26,7 @@ Result<bool> ReadThinking(const Json& body) {
   if (thinking == nullptr) return false;
   if (!thinking->is_object()) return WrongType("thinking", "an object", *thinking);
   const Json* type = FindField(*thinking, "type");
-  if (type == nullptr) return InvalidArgument("'thinking.type' is required", "thinking.type");
+  if (type == nullptr) return Missing("thinking.type");
   if (*type == "disabled") return false;
   if (*type != "enabled" && *type != "adaptive") {
     return InvalidArgument("'thinking.type' is enabled, adaptive or disabled", "thinking.type");
@@ -59,9 +59,7 @@ Result<AnthropicRequest> ReadAnthropicRequest(std::string_view body, const Serve
   LOCKSTEP_RETURN_IF_ERROR(ReadStop(json, "stop_sequences", &generation.stop));
   LOCKSTEP_RETURN_IF_ERROR(CheckIgnored(json));
   if (!counts) {
-    if (FindField(json, "max_tokens") == nullptr) {
-      return InvalidArgument("'max_tokens' is required", "max_tokens");
-    }
+    if (FindField(json, "max_tokens") == nullptr) return Missing("max_tokens");
     LOCKSTEP_RETURN_IF_ERROR(ReadMaxTokens(json, "max_tokens", 1, &generation));
   }
   LOCKSTEP_ASSIGN_OR_RETURN(request.tools, ReadAnthropicTools(json));

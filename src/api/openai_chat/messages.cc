@@ -14,10 +14,6 @@ namespace {
 constexpr std::array<std::string_view, 5> kRoles = {"system", "developer", "user", "assistant",
                                                     "tool"};
 
-Status Missing(const std::string& path) {
-  return InvalidArgument(fmt::format("'{}' is required", path), path);
-}
-
 Result<std::string> ReadContentPart(const Json& part, const std::string& path) {
   if (!part.is_object()) return WrongType(path, "an object", part);
   const Json* type = FindField(part, "type");

@@ -53,7 +53,7 @@ Result<CompletionPrompt> ReadOne(const Json& value, const std::string& path,
 Status ReadPrompts(const Json& body, const PromptContext& context, size_t choices,
                    std::vector<CompletionPrompt>* prompts) {
   const Json* value = FindField(body, "prompt");
-  if (value == nullptr) return InvalidArgument("'prompt' is required", "prompt");
+  if (value == nullptr) return Missing("prompt");
   if (!value->is_string() && !value->is_array()) {
     return WrongType("prompt", "a string, an array of strings, or token ids", *value);
   }

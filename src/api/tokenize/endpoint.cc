@@ -21,7 +21,7 @@ Result<ApiReply> Tokenize(const ApiContext& context, const ApiCall& call) {
   LOCKSTEP_ASSIGN_OR_RETURN(const auto model, ReadyModel(context));
   LOCKSTEP_ASSIGN_OR_RETURN(const Json body, ReadBody(call, *model));
   if (FindField(body, "prompt") == nullptr) {
-    return InvalidArgument("'prompt' is required", "prompt");
+    return Missing("prompt");
   }
   std::string prompt;
   LOCKSTEP_RETURN_IF_ERROR(ReadString(body, "prompt", &prompt));
@@ -40,7 +40,7 @@ Result<ApiReply> Detokenize(const ApiContext& context, const ApiCall& call) {
   LOCKSTEP_ASSIGN_OR_RETURN(const auto model, ReadyModel(context));
   LOCKSTEP_ASSIGN_OR_RETURN(const Json body, ReadBody(call, *model));
   const Json* list = FindField(body, "tokens");
-  if (list == nullptr) return InvalidArgument("'tokens' is required", "tokens");
+  if (list == nullptr) return Missing("tokens");
   LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<TokenId> tokens,
                             AsTokens(*list, "tokens", model->vocab_size));
   DecodeOptions options;
