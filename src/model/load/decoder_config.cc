@@ -228,6 +228,23 @@ Result<RopeFrequencies> ReadRope(const GgufFile& gguf, const std::string& archit
   return rope;
 }
 
+Result<std::vector<bool>> ReadLayerTypes(const HfConfig& config, int32_t layers,
+                                         const std::string& other) {
+  constexpr const char* kKey = "layer_types";
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<std::string> types, config.GetStringArray(kKey));
+  if (static_cast<int32_t>(types.size()) != layers) {
+    return config.Error(kKey, fmt::format("has {} entries for {} layers", types.size(), layers));
+  }
+  std::vector<bool> is_other;
+  for (const std::string& type : types) {
+    if (type != other && type != "full_attention") {
+      return config.Error(kKey, "'" + type + "' is not supported");
+    }
+    is_other.push_back(type == other);
+  }
+  return is_other;
+}
+
 Status ExpectActivation(const HfConfig& config, const char* key, const std::string& wanted) {
   LOCKSTEP_ASSIGN_OR_RETURN(const std::string activation, config.GetStringOr(key, wanted));
   if (activation == wanted) return OkStatus();

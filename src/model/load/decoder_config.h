@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/status.h"
 #include "model/layers/decoder_dims.h"
@@ -40,6 +41,10 @@ Result<RopeFrequencies> ReadRope(const HfConfig& config, int32_t head_dim);
 // GGUF: rope.freq_base and rope.scaling of "<architecture>.*", for sections of `head_dim`.
 Result<RopeFrequencies> ReadRope(const GgufFile& gguf, const std::string& architecture,
                                  double default_base, int32_t head_dim);
+
+// Of `layer_types`, which is there: whether each layer is `other`, or "full_attention".
+Result<std::vector<bool>> ReadLayerTypes(const HfConfig& config, int32_t layers,
+                                         const std::string& other);
 
 // An error unless `key` is absent or `wanted`.
 Status ExpectActivation(const HfConfig& config, const char* key, const std::string& wanted);

@@ -96,22 +96,7 @@ Result<Config> FromGguf(const GgufFile& gguf) {
 }
 
 Result<std::vector<bool>> SlidingLayers(const HfConfig& hf, int32_t layers) {
-  if (hf.Has("layer_types")) {
-    LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<std::string> types,
-                              hf.GetStringArray("layer_types"));
-    if (static_cast<int32_t>(types.size()) != layers) {
-      return hf.Error("layer_types",
-                      fmt::format("has {} entries for {} layers", types.size(), layers));
-    }
-    std::vector<bool> sliding;
-    for (const std::string& type : types) {
-      if (type != "sliding_attention" && type != "full_attention") {
-        return hf.Error("layer_types", "'" + type + "' is not supported");
-      }
-      sliding.push_back(type == "sliding_attention");
-    }
-    return sliding;
-  }
+  if (hf.Has("layer_types")) return ReadLayerTypes(hf, layers, "sliding_attention");
   LOCKSTEP_ASSIGN_OR_RETURN(const int32_t pattern,
                             ReadSizeOr(hf, "sliding_window_pattern", kPattern));
   if (pattern < 1) return hf.Error("sliding_window_pattern", "must be at least 1");

@@ -45,25 +45,12 @@ Result<GatedDeltaDims> ReadDelta(const HfConfig& hf) {
 }
 
 Result<std::vector<bool>> RecurrentLayers(const HfConfig& hf, int32_t layers) {
+  if (hf.Has("layer_types")) return ReadLayerTypes(hf, layers, "linear_attention");
+  LOCKSTEP_ASSIGN_OR_RETURN(const int32_t every,
+                            ReadSizeOr(hf, "full_attention_interval", kFullEvery));
+  if (every < 1) return hf.Error("full_attention_interval", "must be at least 1");
   std::vector<bool> recurrent(layers);
-  if (!hf.Has("layer_types")) {
-    LOCKSTEP_ASSIGN_OR_RETURN(const int32_t every,
-                              ReadSizeOr(hf, "full_attention_interval", kFullEvery));
-    if (every < 1) return hf.Error("full_attention_interval", "must be at least 1");
-    for (int32_t l = 0; l < layers; ++l) recurrent[l] = (l + 1) % every != 0;
-    return recurrent;
-  }
-  LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<std::string> types, hf.GetStringArray("layer_types"));
-  if (static_cast<int32_t>(types.size()) != layers) {
-    return hf.Error("layer_types",
-                    fmt::format("has {} entries for {} layers", types.size(), layers));
-  }
-  for (int32_t l = 0; l < layers; ++l) {
-    if (types[l] != "linear_attention" && types[l] != "full_attention") {
-      return hf.Error("layer_types", "'" + types[l] + "' is not supported");
-    }
-    recurrent[l] = types[l] == "linear_attention";
-  }
+  for (int32_t l = 0; l < layers; ++l) recurrent[l] = (l + 1) % every != 0;
   return recurrent;
 }
 
