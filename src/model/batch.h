@@ -25,6 +25,18 @@ struct Batch {
   std::vector<int32_t> logit_tokens;  // indices of the tokens whose logits are wanted, ascending
 
   int32_t size() const { return static_cast<int32_t>(tokens.size()); }
+
+  // body(t, row) for the tokens [first, last), each with its row.
+  template <typename Body>
+  void ForTokens(int32_t first, int32_t last, Body&& body) const {
+    // The row of the first token; the following ones are found by walking on.
+    size_t r = 0;
+    while (rows[r].first + rows[r].count <= first) ++r;
+    for (int32_t t = first; t < last; ++t) {
+      if (rows[r].first + rows[r].count <= t) ++r;
+      body(t, rows[r]);
+    }
+  }
 };
 
 // What a model's buffers are sized for.

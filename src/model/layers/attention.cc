@@ -27,12 +27,8 @@ void RotateAndAppend(const Batch& batch, const AttentionShape& shape, const Rope
                      Compute* compute) {
   const auto& elementwise = compute->kernels().elementwise;
   ForRows(compute, batch.size(), kTokensWorthSharing, [&](int32_t first, int32_t last) {
-    // The row of the first token; the following ones are found by walking on.
-    size_t r = 0;
-    while (batch.rows[r].first + batch.rows[r].count <= first) ++r;
-    for (int32_t t = first; t < last; ++t) {
-      if (batch.rows[r].first + batch.rows[r].count <= t) ++r;
-      const BlockId* table = batch.rows[r].block_tables[group].data();
+    batch.ForTokens(first, last, [&](int32_t t, const BatchRow& row) {
+      const BlockId* table = row.block_tables[group].data();
       float* q = p.q + t * p.q_stride;
       for (int32_t h = 0; h < shape.heads; ++h) {
         if (Has(p.q_norm)) p.q_norm->ApplyToHead(elementwise, q + h * shape.head_dim);
@@ -45,7 +41,7 @@ void RotateAndAppend(const Batch& batch, const AttentionShape& shape, const Rope
         compute->kernels().attention.append(layer, table, batch.positions[t], h, k,
                                             p.v + t * p.kv_stride + h * shape.head_dim);
       }
-    }
+    });
   });
 }
 

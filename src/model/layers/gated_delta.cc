@@ -96,12 +96,7 @@ void GatedDelta::Convolve(const Place& place, GatedDeltaBuffers* g, Compute* com
     const Channels q{k_head * dims.k_dim, dims.k_dim};
     const Channels k{dims.key_size() + k_head * dims.k_dim, dims.k_dim};
     const Channels v{2 * dims.key_size() + k_head * value_channels, value_channels};
-    // The row of the first token; the following ones are found by walking on.
-    size_t r = 0;
-    while (batch.rows[r].first + batch.rows[r].count <= begin) ++r;
-    for (int32_t t = begin; t < end; ++t) {
-      if (batch.rows[r].first + batch.rows[r].count <= t) ++r;
-      const BatchRow& row = batch.rows[r];
+    batch.ForTokens(begin, end, [&](int32_t t, const BatchRow& row) {
       const std::span<const BlockId> table = row.block_tables[place.group];
       // The convolution's input of the row's token `j`; those before 0 are of earlier steps.
       const auto input = [&](int32_t j) -> const float* {
@@ -125,7 +120,7 @@ void GatedDelta::Convolve(const Place& place, GatedDeltaBuffers* g, Compute* com
       q_norm.ApplyToHead(compute->kernels().elementwise, mixed + q.first);
       k_norm.ApplyToHead(compute->kernels().elementwise, mixed + k.first);
       SetGates(t, k_head, g);
-    }
+    });
   };
   const int32_t pieces = (batch.size() + kPieceTokens - 1) / kPieceTokens;
   compute->pool().ParallelFor(pieces * dims.k_heads, [&](int32_t item, int32_t) {

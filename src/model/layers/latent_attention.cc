@@ -160,10 +160,7 @@ void LatentAttention::Run(const LatentDims& dims, const Place& place, Buffers* l
                  .out_stride = absorbed_stride},
                 tokens, l->plain, compute);
   ForRows(compute, tokens, kTokensWorthSharing, [&](int32_t first, int32_t last) {
-    size_t r = 0;
-    while (batch.rows[r].first + batch.rows[r].count <= first) ++r;
-    for (int32_t t = first; t < last; ++t) {
-      if (batch.rows[r].first + batch.rows[r].count <= t) ++r;
+    batch.ForTokens(first, last, [&](int32_t t, const BatchRow& row) {
       const float* q = b->q + t * b->q_stride + dims.plain;
       float* to = l->absorbed + t * absorbed_stride + dims.rank;
       for (int32_t h = 0; h < dims.heads; ++h, q += dims.query(), to += dims.key()) {
@@ -173,10 +170,9 @@ void LatentAttention::Run(const LatentDims& dims, const Place& place, Buffers* l
       float* latent = l->latent + t * l->latent_stride;
       norm.ApplyToHead(elementwise, latent);
       elementwise.rope(latent + dims.rank, rope.cosines(t), rope.sines(t), rope.half());
-      compute->kernels().attention.append(*place.cache,
-                                          batch.rows[r].block_tables[place.group].data(),
+      compute->kernels().attention.append(*place.cache, row.block_tables[place.group].data(),
                                           batch.positions[t], 0, latent, nullptr);
-    }
+    });
   });
   const int64_t means_stride = int64_t{dims.heads} * dims.rank;
   AttendCached(batch, *place.plan, *place.cache, place.group, l->absorbed, absorbed_stride,
