@@ -186,7 +186,7 @@ asio::awaitable<bool> Session::ServeOne() {
   }
   client_->StartWatch([this] {
     if (running_ != nullptr) running_->Cancel();
-    ++state_.http.disconnects;  // whoever reads it finds the row cancelled
+    if (!preparing_) ++state_.http.disconnects;  // whoever reads it finds the row cancelled
   });
   more = co_await Answer(request);
   client_->StopWatch();
@@ -196,10 +196,17 @@ asio::awaitable<bool> Session::ServeOne() {
 asio::awaitable<bool> Session::Answer(HttpRequest& request) {
   std::optional<ServerState::Answering> answering;
   if (request.match.route->heavy && !state_.draining) answering.emplace(state_);
+  preparing_ = true;
   const std::shared_ptr<Work> work = co_await Run(request);
+  preparing_ = false;
   // What the body took is free while the answer is made.
   std::string().swap(request.body);
-  if (client_->gone()) co_return false;
+  if (client_->gone()) {
+    // Its rows may run already.
+    if (work->run != nullptr) work->run->Cancel();
+    ++state_.http.disconnects;
+    co_return false;
+  }
   bool more = false;
   if (work->run == nullptr) {
     more = co_await Send(work->reply, request);

@@ -51,6 +51,7 @@ class Session {
   std::shared_ptr<ClientSocket> client_;
   ServerState& state_;
   GenerationRun* running_ = nullptr;  // what to cancel when the client goes
+  bool preparing_ = false;            // while it is not known whether there is something to cancel
 };
 
 }  // namespace lockstep
