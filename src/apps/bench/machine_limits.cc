@@ -4,6 +4,8 @@
 #include <time.h>
 
 #include <algorithm>
+#include <barrier>
+#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <iterator>
@@ -128,27 +130,29 @@ double ReadBandwidth(size_t bytes, int threads) {
     std::fill(buffer->data(), buffer->data() + bytes, std::byte{1});
     buffers.push_back(std::move(*buffer));
   }
-  // In pieces, each timed by itself in CPU time, as the products are.
-  constexpr size_t kPiece = size_t{1} << 20;
-  std::vector<double> rates(threads);
+  // All read at the same time, and only what they manage together counts: threads that share a
+  // memory take turns at being fast.
+  constexpr int kSweeps = 8;
+  double best = 0;
+  std::chrono::steady_clock::time_point start;
+  std::barrier begin(threads, [&]() noexcept { start = std::chrono::steady_clock::now(); });
+  std::barrier end(threads, [&]() noexcept {
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+    best = std::max(best, static_cast<double>(bytes) * threads / seconds.count());
+  });
   const auto read = [&](int t) {
-    std::vector<double> times;
-    for (int run = 0; run < 4; ++run) {
-      for (size_t at = 0; at < bytes; at += kPiece) {
-        const double start = ThreadSeconds();
-        volatile uint64_t sink = Sum(buffers[t].data() + at, kPiece);
-        (void)sink;
-        times.push_back(ThreadSeconds() - start);
-      }
+    for (int sweep = 0; sweep < kSweeps; ++sweep) {
+      begin.arrive_and_wait();
+      volatile uint64_t sink = Sum(buffers[t].data(), bytes);
+      (void)sink;
+      end.arrive_and_wait();
     }
-    std::nth_element(times.begin(), times.begin() + times.size() / 10, times.end());
-    rates[t] = static_cast<double>(kPiece) / times[times.size() / 10];
   };
   std::vector<std::thread> workers;
   for (int t = 1; t < threads; ++t) workers.emplace_back(read, t);
   read(0);
   for (std::thread& worker : workers) worker.join();
-  return std::accumulate(rates.begin(), rates.end(), 0.0);
+  return best;
 }
 
 }  // namespace lockstep::bench

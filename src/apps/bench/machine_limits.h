@@ -16,7 +16,8 @@ struct Limits {
 // Of a table of kernels (kernels.h), by its name; zeros where it has no such instruction.
 Limits MeasureLimits(std::string_view isa);
 
-// Bytes per second of `threads` threads that read `bytes` each, huge pages asked for.
+// Bytes per second that `threads` threads read together, each its own `bytes`, huge pages asked
+// for: the best of several sweeps, by the clock on the wall.
 double ReadBandwidth(size_t bytes, int threads);
 
 // CPU seconds of this thread.
