@@ -42,6 +42,7 @@ bool Takes(const AnswerPlan& plan, const std::string& text) {
     const auto t = static_cast<size_t>(token);
     if ((*matcher)->complete() || ((*matcher)->mask()[t / 32] >> (t % 32) & 1) == 0) return false;
     EXPECT_TRUE((*matcher)->Accept(token).ok());
+    (*matcher)->FillMask();
   }
   return (*matcher)->complete() ||
          ((*matcher)->mask()[testing::kImEnd / 32] >> (testing::kImEnd % 32) & 1) != 0;

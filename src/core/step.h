@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -33,7 +34,8 @@ struct StepRow {
   const SamplingParams* sampling = nullptr;
   // Ids that may not be drawn at this position (minimum length); ascending.
   std::span<const TokenId> banned;
-  // Non-empty: bit t says whether token t may be drawn; (vocab + 31) / 32 words.
+  // Non-empty: bit t says whether token t may be drawn; (vocab + 31) / 32 words. What it points at
+  // may be in the making until StepInput::await_masks has returned.
   std::span<const uint32_t> mask;
 
   // >= 0: also return log-probabilities of the known tokens that follow each computed position,
@@ -43,6 +45,8 @@ struct StepRow {
 
 struct StepInput {
   std::vector<StepRow> rows;
+  // Non-null: to be called before a row's mask is read, as late as may be.
+  std::function<void()> await_masks;
 };
 
 struct TokenLogprob {

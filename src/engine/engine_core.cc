@@ -226,6 +226,8 @@ void EngineCore::Deliver() {
     }
   }
   outgoing_.clear();
+  const auto with_grammar = [](const auto& sequence) { return sequence->has_grammar(); };
+  if (std::any_of(ended_.begin(), ended_.end(), with_grammar)) masks_.Wait();
   ended_.clear();
 }
 

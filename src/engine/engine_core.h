@@ -24,6 +24,7 @@
 #include "base/status.h"
 #include "cache/kv_manager.h"
 #include "engine/engine.h"
+#include "engine/mask_filler.h"
 #include "engine/request.h"
 #include "engine/request_check.h"
 #include "engine/scheduler.h"
@@ -150,6 +151,7 @@ class EngineCore {
   const Status too_late_{StatusCode::kDeadlineExceeded, "the request's deadline has passed"};
   std::atomic<bool> healthy_ = true;
 
+  MaskFiller masks_;  // ends before the sequences do
   EngineStats stats_;
   TimePoint work_left_since_{};  // the epoch: none was left
   mutable std::mutex published_mutex_;

@@ -70,12 +70,14 @@ EngineCore::EngineCore(std::unique_ptr<Executor> executor,
       now_(std::move(now)),
       scheduler_(kv_.get(), options_.max_rows, options_.step_tokens, options_.chunk_cut),
       pace_(std::chrono::duration<double>(options_.step_budget).count(), options_.step_tokens),
+      masks_(options_.max_rows),
       stats_(EmptyEngineStats()) {
   // Steps need no memory for their own books.
   const auto rows = static_cast<size_t>(options_.max_rows);
   started_.reserve(rows);
   plan_.rows.reserve(rows);
   input_.rows.reserve(rows);
+  input_.await_masks = [this] { masks_.Wait(); };
   Publish();
 }
 

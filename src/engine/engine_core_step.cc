@@ -162,6 +162,10 @@ void EngineCore::Commit(std::span<const PlannedRow> rows, TimePoint now) {
       CommitRow(rows[i], &output, now);
     } catch (const std::bad_alloc&) {
       EndSequence(sequence, FinishReason::kError, out_of_memory_);
+      continue;
+    }
+    if (rows[i].sample && sequence->live() && sequence->has_grammar()) {
+      masks_.Add(sequence->matcher());
     }
   }
 }

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/out_of_memory.h"
 #include "base/status.h"
 #include "core/sampling_params.h"
 #include "core/step.h"
@@ -44,11 +45,6 @@ struct GenerationRequest {
   std::optional<std::chrono::steady_clock::time_point> deadline;
   std::shared_ptr<EventSink> sink;  // never null
 };
-
-// What a request fails with that there is no memory for. Allocates.
-inline Status OutOfMemory() {
-  return Unavailable("there is not enough memory for this request now");
-}
 
 enum class FinishReason {
   kStop,       // end-of-sequence, stop id or stop string

@@ -45,8 +45,7 @@ int32_t Sequence::Adopt(int32_t computed) {
 }
 
 std::span<const uint32_t> Sequence::mask() const {
-  if (!matcher_.ok() || *matcher_ == nullptr) return {};
-  return (*matcher_)->mask();
+  return has_grammar() ? (*matcher_)->mask() : std::span<const uint32_t>();
 }
 
 Status Sequence::FollowGrammar(TokenId token) {
@@ -67,7 +66,7 @@ bool Sequence::Advance(int32_t count, RowOutput* output, GenerationEvent* event)
   if (wants_tokens()) {
     LOCKSTEP_CHECK(output->token >= 0);
     tokens_.push_back(output->token);
-    const bool complete = matcher_.ok() && *matcher_ != nullptr && (*matcher_)->complete();
+    const bool complete = has_grammar() && (*matcher_)->complete();
     output_.Push(output->token, std::move(output->logprobs), event, complete);
   } else {
     output_.Finish(FinishReason::kLength, OkStatus(), event);

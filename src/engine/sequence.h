@@ -51,6 +51,9 @@ class Sequence {
   // Moves the grammar on, before Advance takes the same token over. Errors: this answer cannot go
   // on.
   Status FollowGrammar(TokenId token);
+  bool has_grammar() const { return matcher_.ok() && *matcher_ != nullptr; }
+  // Whose mask is to be filled after FollowGrammar. REQUIRES: has_grammar().
+  TokenMatcher* matcher() { return matcher_->get(); }
 
   // Pending -> computing prompt. REQUIRES: pending.
   void Start(CacheSlot slot);

@@ -1,7 +1,9 @@
 #include "grammar/grammar.h"
 
+#include <new>
 #include <string_view>
 
+#include "base/out_of_memory.h"
 #include "grammar/spec_json.h"
 #include "text/rust_call.h"
 //
@@ -30,20 +32,26 @@ TokenMatcher::TokenMatcher(std::unique_ptr<Rep> rep, size_t mask_words)
     : rep_(std::move(rep)), mask_(mask_words) {}
 TokenMatcher::~TokenMatcher() = default;
 
-Status TokenMatcher::FillMask() {
-  return CallRust([&] {
-           rust_text::grammar_mask(*rep_->matcher, {mask_.data(), mask_.size()});
-           return true;
-         })
-      .status();
+void TokenMatcher::FillMask() noexcept {
+  if (complete_) return;
+  try {
+    mask_status_ = CallRust([&] {
+                     rust_text::grammar_mask(*rep_->matcher, {mask_.data(), mask_.size()});
+                     return true;
+                   }).status();
+  } catch (const std::bad_alloc&) {
+    mask_lost_ = true;
+  }
 }
 
 Status TokenMatcher::Accept(TokenId token) {
+  if (mask_lost_) return OutOfMemory();
+  LOCKSTEP_RETURN_IF_ERROR(mask_status_);
   const auto done = CallRust(
       [&] { return rust_text::grammar_accept(*rep_->matcher, static_cast<uint32_t>(token)); });
   if (!done.ok()) return done.status();
   complete_ = *done;
-  return complete_ ? OkStatus() : FillMask();
+  return OkStatus();
 }
 
 Grammar::Grammar(std::unique_ptr<Rep> rep, size_t mask_words)
@@ -55,7 +63,8 @@ Result<std::unique_ptr<TokenMatcher>> Grammar::Start() const {
   if (!started.ok()) return started.status();
   auto rep = std::make_unique<TokenMatcher::Rep>(TokenMatcher::Rep{std::move(started).value()});
   std::unique_ptr<TokenMatcher> matcher(new TokenMatcher(std::move(rep), mask_words_));
-  LOCKSTEP_RETURN_IF_ERROR(matcher->FillMask());
+  matcher->FillMask();
+  LOCKSTEP_RETURN_IF_ERROR(matcher->mask_status_);
   return matcher;
 }
 

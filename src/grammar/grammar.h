@@ -64,23 +64,29 @@ class TokenMatcher {
   TokenMatcher(const TokenMatcher&) = delete;
   TokenMatcher& operator=(const TokenMatcher&) = delete;
 
-  // Bit t: token t may come next; (vocab_size + 31) / 32 words. REQUIRES: not complete.
+  // Bit t: token t may come next; (vocab_size + 31) / 32 words. REQUIRES: not complete, and
+  // FillMask has returned since the last Accept.
   std::span<const uint32_t> mask() const { return mask_; }
   // The answer has all that the grammar asks for: nothing may follow.
   bool complete() const { return complete_; }
 
   // Takes the next token. Errors: kInternal when the token is not allowed, or the grammar has
-  // become too ambiguous to follow; the answer cannot go on.
+  // become too ambiguous to follow (which FillMask found out); the answer cannot go on.
   Status Accept(TokenId token);
+
+  // Makes mask() that of the next token, if one may come. Takes tens of microseconds, now and then
+  // a thousand. A failure is told by the next Accept.
+  void FillMask() noexcept;
 
  private:
   friend class Grammar;
   struct Rep;
   explicit TokenMatcher(std::unique_ptr<Rep> rep, size_t mask_words);
-  Status FillMask();
 
   std::unique_ptr<Rep> rep_;
   std::vector<uint32_t> mask_;
+  Status mask_status_;
+  bool mask_lost_ = false;  // there was no memory, not even for a status
   bool complete_ = false;
 };
 

@@ -167,6 +167,7 @@ Status CpuExecutor::Step(const StepInput& input, StepOutput* output) {
 
   pool_->BeginStep();
   model_->Forward(batch_, kv_->layers(), &compute_);
+  if (input.await_masks) input.await_masks();
   const int32_t wanted = static_cast<int32_t>(uses_.size());
   for (int32_t begin = 0; begin < wanted; begin += options_.max_step_rows) {
     const int32_t count = std::min(options_.max_step_rows, wanted - begin);

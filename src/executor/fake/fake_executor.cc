@@ -77,6 +77,7 @@ Status FakeExecutor::Step(const StepInput& input, StepOutput* output) {
   for (const StepRow& row : input.rows) Write(row, true);
   if (options_.before_step) LOCKSTEP_RETURN_IF_ERROR(options_.before_step(n, input));
   for (const StepRow& row : input.rows) Write(row, false);
+  if (input.await_masks) input.await_masks();
 
   output->rows.assign(input.rows.size(), {});
   for (size_t i = 0; i < input.rows.size(); ++i) {
