@@ -36,10 +36,12 @@ struct ApiContext {
 
 struct ApiCall {
   std::string_view body;
-  std::string_view rest;  // what the route's trailing "*" matched, percent-decoded
+  std::string_view rest;  // what the route's "*" matched, percent-decoded
   std::string unique;     // a token for the answer's id, new for each request
   int64_t created = 0;    // Unix seconds
   const std::atomic<bool>* client_gone = nullptr;  // true: nobody waits for the answer any more
+  std::string_view query = {};                     // of the target, after "?" (query.h)
+  std::string_view owner = {};  // the API key that asks; empty where none is needed
 };
 
 struct ApiReply {
@@ -77,7 +79,7 @@ std::string ErrorEvent(const Status& status);
 
 struct Route {
   std::string_view method;
-  std::string_view path;  // a trailing "*" matches any rest
+  std::string_view path;  // a "*" matches whatever is not empty
   ApiResult (*handler)(const ApiContext&, const ApiCall&);
   bool heavy = false;  // run on a worker thread: it tokenises
   // How this API says that a request failed, before and within a stream.
