@@ -6,6 +6,7 @@
 #include "api/models/endpoint.h"
 #include "api/openai_chat/endpoint.h"
 #include "api/openai_completions/endpoint.h"
+#include "api/openai_responses/endpoint.h"
 #include "api/tokenize/endpoint.h"
 
 namespace lockstep {
@@ -14,6 +15,10 @@ namespace {
 constexpr Route kRoutes[] = {
     {"POST", "/v1/chat/completions", HandleChatCompletions, true},
     {"POST", "/v1/completions", HandleCompletions, true},
+    {"POST", "/v1/responses", HandleResponses, true, ErrorReply, ResponsesErrorEvent},
+    {"GET", "/v1/responses/*/input_items", HandleResponseItems},
+    {"GET", "/v1/responses/*", HandleResponse},
+    {"DELETE", "/v1/responses/*", HandleResponseDelete},
     {"POST", "/v1/messages", HandleMessages, true, AnthropicErrorReply, AnthropicErrorEvent},
     {"POST", "/v1/messages/count_tokens", HandleCountTokens, true, AnthropicErrorReply,
      AnthropicErrorEvent},
