@@ -30,8 +30,13 @@ struct HttpCounters {
 // What every call may look at. Borrowed for the call.
 struct ApiContext {
   std::shared_ptr<const ServedModel> model;  // null while loading
-  bool draining = false;
+  bool draining = false;                     // the process is ending
   const HttpCounters* http = nullptr;
+  // Set by /admin/drain: the process goes on, but takes no new requests. Null: it cannot be asked.
+  std::atomic<bool>* drained = nullptr;
+  int64_t answering = 0;  // requests to a model whose answers are not sent to their ends
+
+  bool drain_asked() const { return drained != nullptr && *drained; }
 };
 
 struct ApiCall {
@@ -95,7 +100,7 @@ void AppendEvent(const Json& data, std::string* out);
 // Errors: kCancelled when the client has left; asked before work that takes long.
 Status CheckClient(const std::atomic<bool>* client_gone);
 
-// The model of the context. Errors: kUnavailable while loading or draining.
+// The model of the context, for a new request. Errors: kUnavailable while loading or draining.
 Result<std::shared_ptr<const ServedModel>> ReadyModel(const ApiContext& context);
 
 }  // namespace lockstep

@@ -1,5 +1,6 @@
 #include "api/routes.h"
 
+#include "api/admin/drain.h"
 #include "api/anthropic_messages/endpoint.h"
 #include "api/health/endpoint.h"
 #include "api/metrics/endpoint.h"
@@ -31,6 +32,8 @@ constexpr Route kRoutes[] = {
     {"POST", "/v1/apply_template", HandleApplyTemplate, true},
     {.method = "GET", .path = "/health", .handler = HandleHealth, .open = true},
     {"GET", "/version", HandleVersion},
+    {"POST", "/admin/drain", HandleDrain},
+    {"GET", "/admin/drain", HandleDrainState},
     {.method = "GET", .path = "/metrics", .handler = HandleMetrics, .open = true},
 };
 
