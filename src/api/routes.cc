@@ -8,6 +8,7 @@
 #include "api/openai_chat/endpoint.h"
 #include "api/openai_completions/endpoint.h"
 #include "api/openai_responses/endpoint.h"
+#include "api/openapi/endpoint.h"
 #include "api/tokenize/endpoint.h"
 
 namespace lockstep {
@@ -32,6 +33,7 @@ constexpr Route kRoutes[] = {
     {"POST", "/v1/apply_template", HandleApplyTemplate, true},
     {.method = "GET", .path = "/health", .handler = HandleHealth, .open = true},
     {"GET", "/version", HandleVersion},
+    {.method = "GET", .path = "/openapi.json", .handler = HandleOpenApi, .open = true},
     {"POST", "/admin/drain", HandleDrain},
     {"GET", "/admin/drain", HandleDrainState},
     {.method = "GET", .path = "/metrics", .handler = HandleMetrics, .open = true},
