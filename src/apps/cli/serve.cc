@@ -188,7 +188,8 @@ void AddServeCommand(CLI::App* app, int* exit_code) {
                    "--step-tokens take")
       ->check(CLI::Range(0, 60000))
       ->capture_default_str();
-  command->add_flag("--no-prefix-cache", options->model.no_prefix_cache,
+  command->add_flag("--no-prefix-cache,--no-enable-prefix-caching,--no-cache-prompt",
+                    options->model.no_prefix_cache,
                     "Compute every prompt whole, whatever was computed before");
   command->add_option("--alias", options->aliases, "Another name that requests may call the model")
       ->check(CLI::Validator(
@@ -220,7 +221,7 @@ void AddServeCommand(CLI::App* app, int* exit_code) {
           ->add_option(
               "--api-key", options->server.api_keys,
               "A key that who asks must have (Authorization: Bearer KEY, or x-api-key: KEY); "
-              "/health and /metrics stay open")
+              "/health, /metrics and /openapi.json stay open")
           ->type_name("KEY");
   command->add_option("--api-key-file", options->api_key_file, "A file of such keys, one a line")
       ->type_name("FILE");
