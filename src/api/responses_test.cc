@@ -19,9 +19,16 @@ namespace {
 
 using testing::TestModel;
 
+AnswerParserOptions Reasoner(bool open = false) {
+  AnswerParserOptions options;
+  options.reasons = true;
+  options.reasoning_open = open;
+  return options;
+}
+
 // Pushes the answer in pieces of `step` bytes, a token each byte.
 struct Answer {
-  explicit Answer(bool stream, AnswerParserOptions parser = {.reasons = true}) {
+  explicit Answer(bool stream, AnswerParserOptions parser = Reasoner()) {
     ResponsesAnswerOptions options;
     options.unique = "u";
     options.head = {{"id", "resp_u"}, {"status", "in_progress"}, {"store", true}};
@@ -127,7 +134,7 @@ TEST(Responses, ReasoningIsAnItemOfItsOwnHoweverItIsCut) {
 }
 
 TEST(Responses, CutWhileReasoning) {
-  Answer answer(/*stream=*/true, {.reasons = true, .reasoning_open = true});
+  Answer answer(/*stream=*/true, Reasoner(/*open=*/true));
   answer.Push("hm, we", 1);
   ASSERT_TRUE(answer.Finish(FinishReason::kLength).ok());
   const Json last = answer.Events().back();
