@@ -40,6 +40,7 @@ Status CheckClient(const std::atomic<bool>* client_gone) {
 
 Result<std::shared_ptr<const ServedModel>> ReadyModel(const ApiContext& context) {
   if (context.draining) return Unavailable("the server is shutting down");
+  if (context.drain_asked()) return Unavailable("the server is draining: it takes no new requests");
   if (context.model == nullptr) return Unavailable("the model is still loading");
   if (!context.model->engine->healthy()) return Unavailable("the engine has stopped");
   return context.model;

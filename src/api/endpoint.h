@@ -30,16 +30,23 @@ struct HttpCounters {
 // What every call may look at. Borrowed for the call.
 struct ApiContext {
   std::shared_ptr<const ServedModel> model;  // null while loading
-  bool draining = false;
+  bool draining = false;                     // the process is ending
   const HttpCounters* http = nullptr;
+  // Set by /admin/drain: the process goes on, but takes no new requests. Null: it cannot be asked.
+  std::atomic<bool>* drained = nullptr;
+  int64_t answering = 0;  // requests to a model whose answers are not sent to their ends
+
+  bool drain_asked() const { return drained != nullptr && *drained; }
 };
 
 struct ApiCall {
   std::string_view body;
-  std::string_view rest;  // what the route's trailing "*" matched, percent-decoded
+  std::string_view rest;  // what the route's "*" matched, percent-decoded
   std::string unique;     // a token for the answer's id, new for each request
   int64_t created = 0;    // Unix seconds
   const std::atomic<bool>* client_gone = nullptr;  // true: nobody waits for the answer any more
+  std::string_view query = {};                     // of the target, after "?" (query.h)
+  std::string_view owner = {};  // the API key that asks; empty where none is needed
 };
 
 struct ApiReply {
@@ -77,7 +84,7 @@ std::string ErrorEvent(const Status& status);
 
 struct Route {
   std::string_view method;
-  std::string_view path;  // a trailing "*" matches any rest
+  std::string_view path;  // a "*" matches whatever is not empty
   ApiResult (*handler)(const ApiContext&, const ApiCall&);
   bool heavy = false;  // run on a worker thread: it tokenises
   // How this API says that a request failed, before and within a stream.
@@ -93,7 +100,7 @@ void AppendEvent(const Json& data, std::string* out);
 // Errors: kCancelled when the client has left; asked before work that takes long.
 Status CheckClient(const std::atomic<bool>* client_gone);
 
-// The model of the context. Errors: kUnavailable while loading or draining.
+// The model of the context, for a new request. Errors: kUnavailable while loading or draining.
 Result<std::shared_ptr<const ServedModel>> ReadyModel(const ApiContext& context);
 
 }  // namespace lockstep

@@ -11,7 +11,8 @@
 namespace lockstep {
 namespace {
 
-// Fields of vLLM and llama-server that change an answer and are not done here, beside OpenAI's own.
+// Fields of vLLM, llama-server and mlx_lm that change an answer and are not done here, beside
+// OpenAI's own.
 constexpr UnsupportedField kUnsupported[] = {
     {"guided_whitespace_pattern", nullptr},
     {"use_beam_search", "false"},
@@ -34,9 +35,19 @@ constexpr UnsupportedField kUnsupported[] = {
     {"dynatemp_range", "0"},
     {"dry_multiplier", "0"},
     {"repeat_penalty", nullptr},
+    {"repeat_last_n", nullptr},
+    {"top_n_sigma", "-1"},
+    {"samplers", nullptr},
+    {"reasoning_format", "\"auto\""},
+    {"lora", "[]"},
     {"n_predict", nullptr},
     {"n_keep", "0"},
     {"n_probs", "0"},
+    {"repetition_context_size", nullptr},
+    {"presence_context_size", nullptr},
+    {"frequency_context_size", nullptr},
+    {"role_mapping", nullptr},
+    {"adapters", nullptr},
 };
 
 Status ReadSampling(const Json& body, int32_t vocab_size, SamplingParams* sampling) {

@@ -67,16 +67,20 @@ Result<std::vector<TokenId>> EncodePrompt(std::string_view text, const EncodeOpt
   return tokens;
 }
 
-Result<RenderedPrompt> RenderPrompt(const Json& context, const ServedModel& model,
-                                    const GenerationRequest& request, const PromptName& name,
-                                    const std::atomic<bool>* client_gone) {
+Result<std::string> RenderText(const Json& context, const ServedModel& model) {
   if (model.chat_template == nullptr) {
     return InvalidArgument(
         "this model has no chat template; use /v1/completions with a finished prompt", "messages");
   }
+  return model.chat_template->Render(DumpJson(context));
+}
+
+Result<RenderedPrompt> RenderPrompt(const Json& context, const ServedModel& model,
+                                    const GenerationRequest& request, const PromptName& name,
+                                    const std::atomic<bool>* client_gone) {
   LOCKSTEP_RETURN_IF_ERROR(CheckClient(client_gone));
   RenderedPrompt prompt;
-  LOCKSTEP_ASSIGN_OR_RETURN(prompt.text, model.chat_template->Render(DumpJson(context)));
+  LOCKSTEP_ASSIGN_OR_RETURN(prompt.text, RenderText(context, model));
   // The template writes BOS itself: adding the tokenizer's would make two.
   EncodeOptions options;
   options.add_special = false;

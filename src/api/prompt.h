@@ -29,14 +29,17 @@ Result<std::vector<TokenId>> EncodePrompt(std::string_view text, const EncodeOpt
                                           const GenerationRequest& request, const PromptName& name,
                                           const std::atomic<bool>* client_gone);
 
+// A conversation through the model's chat template; `context` is what the template renders. Errors:
+// what the template says, or that there is none.
+Result<std::string> RenderText(const Json& context, const ServedModel& model);
+
 struct RenderedPrompt {
   std::string text;
   std::vector<TokenId> tokens;  // not empty
   int32_t stable_tokens = 0;    // as GenerationRequest::stable_tokens
 };
 
-// A conversation through the model's chat template; `context` is what the template renders. Errors
-// as above, and what the template says.
+// The same with its tokens. Errors as of both above.
 Result<RenderedPrompt> RenderPrompt(const Json& context, const ServedModel& model,
                                     const GenerationRequest& request, const PromptName& name,
                                     const std::atomic<bool>* client_gone);

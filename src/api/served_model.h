@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "api/response_store.h"
 #include "base/status.h"
 #include "engine/engine.h"
 #include "grammar/grammar.h"
@@ -30,6 +31,7 @@ struct ServedModel {
   std::shared_ptr<const Tokenizer> tokenizer;
   std::shared_ptr<const ChatTemplate> chat_template;  // null: chat requests are refused
   std::shared_ptr<GrammarCompiler> grammars;          // for this vocabulary
+  std::shared_ptr<ResponseStore> responses;           // null: none is kept
 };
 
 // Whether a request for `name` may be answered. Errors: kNotFound, param "model", listing the ids.

@@ -114,9 +114,8 @@ Status ReadWithin(const Json& body, std::optional<StructuredOutput>* found) {
   return OkStatus();
 }
 
-Result<StructuredOutput> ReadJsonSchema(const Json& format) {
-  const std::string path = "response_format.json_schema";
-  const Json* inner = FindField(format, "json_schema");
+// `inner` has the schema and what it is called.
+Result<StructuredOutput> ReadJsonSchema(const Json* inner, const std::string& path) {
   if (inner == nullptr) return Missing(path);
   if (!inner->is_object()) return WrongType(path, "an object", *inner);
   std::string ignored;
@@ -130,32 +129,33 @@ Result<StructuredOutput> ReadJsonSchema(const Json& format) {
   return Schema(*schema, path + ".schema");
 }
 
-Status ReadResponseFormat(const Json& body, std::optional<StructuredOutput>* found) {
-  const std::string name = "response_format";
-  const Json* format = FindField(body, name);
+// `flat`: the schema stands in the format itself, not in its json_schema.
+Status ReadFormat(const Json* format, const std::string& name, bool flat,
+                  std::optional<StructuredOutput>* found) {
   if (format == nullptr) return OkStatus();
   if (!format->is_object()) return WrongType(name, "an object", *format);
   const Json* type = FindField(*format, "type");
   if (type == nullptr) return Missing(name + ".type");
   if (!type->is_string()) return WrongType(name + ".type", "a string", *type);
   if (*type == "text") return OkStatus();
-  if (*type == "json_schema") return Add(ReadJsonSchema(*format), found);
+  if (*type == "json_schema") {
+    const Json* inner = flat ? format : FindField(*format, "json_schema");
+    return Add(ReadJsonSchema(inner, flat ? name : name + ".json_schema"), found);
+  }
   if (*type == "json_object") {
     const Json* schema = FindField(*format, "schema");
     if (schema != nullptr) return Add(Schema(*schema, name + ".schema"), found);
     return Add(Make(Kind::kJsonSchema, kAnyObject, name), found);
   }
-  return Unimplemented(fmt::format("'response_format.type' is \"{}\"; text, json_object and "
-                                   "json_schema are supported",
-                                   Excerpt(type->get_ref<const std::string&>())),
-                       name + ".type");
+  return Unimplemented(
+      fmt::format("'{}.type' is \"{}\"; text, json_object and json_schema are supported", name,
+                  Excerpt(type->get_ref<const std::string&>())),
+      name + ".type");
 }
 
-}  // namespace
-
-Result<std::optional<StructuredOutput>> ReadStructuredOutput(const Json& body) {
-  std::optional<StructuredOutput> found;
-  LOCKSTEP_RETURN_IF_ERROR(ReadResponseFormat(body, &found));
+// The fields of vLLM and llama-server, after an API's own.
+Result<std::optional<StructuredOutput>> ReadOthers(const Json& body,
+                                                   std::optional<StructuredOutput> found) {
   for (const Reader& reader : kTopLevel) {
     const Json* value = FindField(body, reader.name);
     if (value == nullptr) continue;
@@ -163,6 +163,25 @@ Result<std::optional<StructuredOutput>> ReadStructuredOutput(const Json& body) {
   }
   LOCKSTEP_RETURN_IF_ERROR(ReadWithin(body, &found));
   return found;
+}
+
+}  // namespace
+
+Result<std::optional<StructuredOutput>> ReadStructuredOutput(const Json& body) {
+  std::optional<StructuredOutput> found;
+  LOCKSTEP_RETURN_IF_ERROR(
+      ReadFormat(FindField(body, "response_format"), "response_format", /*flat=*/false, &found));
+  return ReadOthers(body, std::move(found));
+}
+
+Result<std::optional<StructuredOutput>> ReadStructuredText(const Json& body) {
+  std::optional<StructuredOutput> found;
+  if (const Json* text = FindField(body, "text")) {
+    if (!text->is_object()) return WrongType("text", "an object", *text);
+    LOCKSTEP_RETURN_IF_ERROR(
+        ReadFormat(FindField(*text, "format"), "text.format", /*flat=*/true, &found));
+  }
+  return ReadOthers(body, std::move(found));
 }
 
 Result<std::shared_ptr<const Grammar>> CompileGrammar(const StructuredOutput& output,

@@ -23,6 +23,9 @@ struct StructuredOutput {
 // most one of the fields may ask for something.
 Result<std::optional<StructuredOutput>> ReadStructuredOutput(const Json& body);
 
+// The same for the responses API, whose format is in `text.format`.
+Result<std::optional<StructuredOutput>> ReadStructuredText(const Json& body);
+
 // Errors: kInvalidArgument naming the keyword and its path below the field.
 Result<std::shared_ptr<const Grammar>> CompileGrammar(const StructuredOutput& output,
                                                       const ServedModel& model);

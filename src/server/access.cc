@@ -79,6 +79,14 @@ Status CheckAccess(const std::vector<std::string>& keys, std::string_view author
   return Unauthenticated("the API key is not one of this server's");
 }
 
+std::string_view AcceptedKey(const std::vector<std::string>& keys, std::string_view authorization,
+                             std::string_view api_key) {
+  const std::string_view bearer = BearerOf(authorization);
+  const bool by_bearer = IsOneOf(keys, bearer);
+  if (IsOneOf(keys, api_key) && !by_bearer) return api_key;
+  return by_bearer ? bearer : std::string_view();
+}
+
 std::string AllowedOrigin(const std::vector<std::string>& origins, std::string_view origin) {
   if (origin.empty()) return {};
   for (const std::string& allowed : origins) {

@@ -23,6 +23,10 @@ Status CheckKeys(const std::vector<std::string>& keys);
 Status CheckAccess(const std::vector<std::string>& keys, std::string_view authorization,
                    std::string_view api_key);
 
+// The key by which such a request passes; empty: by none. Takes its time as CheckAccess does.
+std::string_view AcceptedKey(const std::vector<std::string>& keys, std::string_view authorization,
+                             std::string_view api_key);
+
 // What Access-Control-Allow-Origin says to a page of `origin`; empty: nothing. `origins`: those
 // that are allowed, "*" for all.
 std::string AllowedOrigin(const std::vector<std::string>& origins, std::string_view origin);

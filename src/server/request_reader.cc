@@ -96,7 +96,7 @@ std::vector<std::pair<std::string, std::string>> AnswerHeaders(const Fields& fie
   headers.emplace_back("Access-Control-Allow-Origin", std::move(origin));
   headers.emplace_back("Access-Control-Expose-Headers", "X-Request-Id, Retry-After");
   if (fields.count(http::field::access_control_request_method) > 0) {
-    headers.emplace_back("Access-Control-Allow-Methods", "GET, HEAD, POST, OPTIONS");
+    headers.emplace_back("Access-Control-Allow-Methods", "GET, HEAD, POST, DELETE, OPTIONS");
     headers.emplace_back("Access-Control-Allow-Headers",
                          View(fields[http::field::access_control_request_headers]));
     headers.emplace_back("Access-Control-Max-Age", "600");
@@ -245,6 +245,8 @@ asio::awaitable<ReadOutcome> ReadRequest(ClientSocket& client, ServerState& stat
   if (IsRequestId(id)) request->request_id = id;
   request->answer_headers = AnswerHeaders(fields, request->request_id, options);
   request->match = state.router.Find(View(fields.method_string()), View(fields.target()));
+  request->owner = AcceptedKey(options.api_keys, View(fields[http::field::authorization]),
+                               View(fields["x-api-key"]));
   std::optional<ApiReply> early = CheckHeader(fields, parser.chunked(), request->match, options);
   if (early) {
     // A body that is not read would be taken for the next request, and after a fault of framing

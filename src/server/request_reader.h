@@ -34,6 +34,7 @@ struct HttpRequest {
   RouteMatch match;
   std::string body;
   std::string request_id;  // the client's x-request-id, or empty
+  std::string owner;       // the API key that asks, or empty
   // Of every answer to it.
   std::vector<std::pair<std::string, std::string>> answer_headers;
   bool head = false;  // answer without the body

@@ -1,34 +1,19 @@
 #include "server/router.h"
 
+#include "api/query.h"
+
 namespace lockstep {
 namespace {
 
-int HexDigit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
-std::string PercentDecode(std::string_view text) {
-  std::string out;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '%' && i + 2 < text.size() && HexDigit(text[i + 1]) >= 0 &&
-        HexDigit(text[i + 2]) >= 0) {
-      out += static_cast<char>(HexDigit(text[i + 1]) * 16 + HexDigit(text[i + 2]));
-      i += 2;
-    } else {
-      out += text[i];
-    }
-  }
-  return out;
-}
-
 bool Matches(std::string_view pattern, std::string_view path, std::string_view* rest) {
-  if (!pattern.ends_with('*')) return pattern == path;
-  pattern.remove_suffix(1);
-  if (!path.starts_with(pattern) || path.size() == pattern.size()) return false;
-  *rest = path.substr(pattern.size());
+  const size_t star = pattern.find('*');
+  if (star == pattern.npos) return pattern == path;
+  const std::string_view begin = pattern.substr(0, star);
+  const std::string_view end = pattern.substr(star + 1);
+  if (path.size() < pattern.size() || !path.starts_with(begin) || !path.ends_with(end)) {
+    return false;
+  }
+  *rest = path.substr(star, path.size() - begin.size() - end.size());
   return true;
 }
 
@@ -48,9 +33,14 @@ std::string_view TargetPath(std::string_view target) {
 RouteMatch Router::Find(std::string_view method, std::string_view target) const {
   const std::string_view path = TargetPath(target);
   RouteMatch match;
+  if (const size_t mark = target.find('?'); mark != target.npos) {
+    match.query = target.substr(mark + 1, target.find('#', mark) - mark - 1);
+  }
+  std::string_view found;
   for (const Route& route : routes_) {
     std::string_view rest;
-    if (!Matches(route.path, path, &rest)) continue;
+    if (!Matches(route.path, path, &rest) || (!found.empty() && route.path != found)) continue;
+    found = route.path;
     if (!match.allow.empty()) match.allow += ", ";
     match.allow += route.method;
     if (route.method == "GET") match.allow += ", HEAD";

@@ -11,7 +11,8 @@ namespace lockstep {
 
 struct RouteMatch {
   const Route* route = nullptr;  // null: no such path, or not with this method
-  std::string rest;              // what a trailing "*" matched, percent-decoded
+  std::string rest;              // what a "*" matched, percent-decoded
+  std::string query;             // of the target, as it is
   std::string allow;             // the path's methods, comma-separated; empty: no such path
 };
 
@@ -19,8 +20,8 @@ class Router {
  public:
   explicit Router(std::span<const Route> routes) : routes_(routes) {}
 
-  // `target` as in the request line: a path with or without a query, or a whole URL. HEAD finds
-  // what GET does.
+  // Of the paths that match, the first of the table counts. `target` as in the request line: a path
+  // with or without a query, or a whole URL. HEAD finds what GET does.
   RouteMatch Find(std::string_view method, std::string_view target) const;
 
  private:

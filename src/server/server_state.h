@@ -30,12 +30,13 @@ struct ServerState {
   const ServerOptions options;
   const Router router;
   HttpCounters http;
-  std::atomic<bool> draining{false};
+  std::atomic<bool> draining{false};  // the process is ending
+  std::atomic<bool> drained{false};   // ApiContext::drained
   std::atomic<size_t> inflight_body_bytes{0};
 
   ApiContext Context() {
     const std::lock_guard lock(mutex);
-    return {model, draining.load(), &http};
+    return {model, draining.load(), &http, &drained, answering};
   }
 
   // Counts an answer of a model, from its request to its last byte: what a shutdown waits for.

@@ -87,8 +87,8 @@ struct Session::Work {
       reply = request.match.route->error(there);
       return;
     }
-    const ApiCall call{request.body, request.match.rest, NewUniqueId(), UnixNow(),
-                       &client.gone_flag()};
+    const ApiCall call{request.body,        request.match.rest,  NewUniqueId(), UnixNow(),
+                       &client.gone_flag(), request.match.query, request.owner};
     ApiResult result = request.match.route->handler(context, call);
     if (ApiReply* made = std::get_if<ApiReply>(&result)) {
       reply = std::move(*made);

@@ -111,7 +111,12 @@ bool AnswerParser::Start(bool last) {
   return true;
 }
 
+size_t AnswerParser::reasoning_bytes() const {
+  return TextKind() == Kind::kReasoning ? SIZE_MAX : reasoning_bytes_;
+}
+
 void AnswerParser::EndReasoning() {
+  if (state_ == State::kReasoning) reasoning_bytes_ = taken_;
   state_ = options_.enforced != nullptr ? State::kOpen : State::kContent;
   trims_ = true;
 }
@@ -122,6 +127,7 @@ Kind AnswerParser::TextKind() const {
 }
 
 void AnswerParser::Drop(size_t size) {
+  taken_ += std::min(size, pending_.size());
   pending_.erase(0, size);
   searched_ = searched_ > size ? searched_ - size : 0;
 }
@@ -221,6 +227,7 @@ bool AnswerParser::Call(bool last, Deltas* out) {
     out->push_back({Kind::kCall, call.name});
     Append(Kind::kArguments, call.arguments, out);
   }
+  if (text_state_ == State::kReasoning) reasoning_bytes_ = taken_ + mark_;
   Drop(end == kNone ? text.size() : end + marks_.end.size());
   state_ = State::kContent;
   searched_ = 0;

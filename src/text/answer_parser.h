@@ -66,6 +66,9 @@ class AnswerParser {
   void Finish(std::vector<AnswerDelta>* out);
 
   size_t calls() const { return calls_; }
+  // How many of the pushed bytes, from the first on, are reasoning and its marks; SIZE_MAX while it
+  // goes on.
+  size_t reasoning_bytes() const;
 
  private:
   enum class State : uint8_t {
@@ -105,8 +108,10 @@ class AnswerParser {
   State state_ = State::kStart;
   State text_state_ = State::kContent;  // where a call that is none returns to
   std::string pending_;
-  size_t searched_ = 0;  // of pending_, for the mark that is looked for
-  size_t mark_ = 0;      // where a call's mark and its body begin
+  size_t taken_ = 0;            // bytes that were pending before
+  size_t reasoning_bytes_ = 0;  // once it is over
+  size_t searched_ = 0;         // of pending_, for the mark that is looked for
+  size_t mark_ = 0;             // where a call's mark and its body begin
   size_t body_ = 0;
   bool trims_ = false;     // white space at the beginning of pending_ is dropped
   bool has_text_ = false;  // content was shown, or the whole answer is no call

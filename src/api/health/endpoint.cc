@@ -8,6 +8,7 @@ ApiResult HandleHealth(const ApiContext& context, const ApiCall&) {
   body["status"] = "ok";
   if (model.ok()) return JsonReply(body);
   body["status"] = context.draining           ? "shutting down"
+                   : context.drain_asked()    ? "draining"
                    : context.model == nullptr ? "loading"
                                               : "engine stopped";
   ApiReply reply = JsonReply(body);

@@ -1,5 +1,5 @@
-// GET /health: 200 when requests are served, 503 while loading, shutting down, or when the engine
-// is dead. GET /version.
+// GET /health: 200 when requests are served, 503 while loading, draining, shutting down, or when
+// the engine is dead. GET /version.
 #pragma once
 
 #include "api/endpoint.h"

@@ -42,22 +42,6 @@ Result<std::string> ReadContent(const Json& content, const std::string& path) {
   return joined;
 }
 
-// Templates index arguments as an object; the API sends them as JSON text. A model may have written
-// what is no JSON, and its client sends it back: that stays text.
-Result<Json> ReadArguments(const Json& function, const std::string& path) {
-  const Json* arguments = FindField(function, "arguments");
-  if (arguments == nullptr) return Json::object();
-  if (arguments->is_object()) return *arguments;
-  if (!arguments->is_string()) return WrongType(path, "a string", *arguments);
-  bool malformed = false;
-  Result<Json> parsed = ParseJson(arguments->get_ref<const std::string&>(), &malformed);
-  if (!parsed.ok() && !malformed) {
-    return InvalidArgument(fmt::format("'{}': {}", path, parsed.status().message()), path);
-  }
-  if (parsed.ok() && parsed->is_object()) return *parsed;
-  return *arguments;
-}
-
 Result<Json> ReadToolCall(const Json& call, const std::string& path) {
   if (!call.is_object()) return WrongType(path, "an object", call);
   const Json* function = FindField(call, "function");
@@ -73,8 +57,9 @@ Result<Json> ReadToolCall(const Json& call, const std::string& path) {
   }
   out["type"] = "function";
   out["function"]["name"] = *name;
-  LOCKSTEP_ASSIGN_OR_RETURN(out["function"]["arguments"],
-                            ReadArguments(*function, path + ".function.arguments"));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      out["function"]["arguments"],
+      ReadCallArguments(FindField(*function, "arguments"), path + ".function.arguments"));
   return out;
 }
 
@@ -134,6 +119,19 @@ Result<Json> ReadMessage(const Json& message, const std::string& path) {
 }
 
 }  // namespace
+
+Result<Json> ReadCallArguments(const Json* arguments, const std::string& path) {
+  if (arguments == nullptr) return Json::object();
+  if (arguments->is_object()) return *arguments;
+  if (!arguments->is_string()) return WrongType(path, "a string", *arguments);
+  bool malformed = false;
+  Result<Json> parsed = ParseJson(arguments->get_ref<const std::string&>(), &malformed);
+  if (!parsed.ok() && !malformed) {
+    return InvalidArgument(fmt::format("'{}': {}", path, parsed.status().message()), path);
+  }
+  if (parsed.ok() && parsed->is_object()) return *parsed;
+  return *arguments;
+}
 
 Result<Json> ReadMessages(const Json& body) {
   const Json* messages = FindField(body, "messages");

@@ -1,11 +1,11 @@
 #include "api/openai_chat/request.h"
 
-#include <fmt/format.h>
-
 #include <string>
+#include <utility>
 
 #include "api/fields.h"
 #include "api/openai_chat/messages.h"
+#include "api/template_context.h"
 
 namespace lockstep {
 namespace {
@@ -27,32 +27,6 @@ constexpr UnsupportedField kUnsupported[] = {
     {"documents", nullptr},
     {"mm_processor_kwargs", nullptr},
 };
-
-Result<Json> ReadTemplateContext(const Json& body, const ToolUse& use) {
-  Json context;
-  LOCKSTEP_ASSIGN_OR_RETURN(context["messages"], ReadMessages(body));
-  if (use.choice != ToolUse::Choice::kNone) context["tools"] = use.tools;
-  bool add_generation_prompt = true;
-  LOCKSTEP_RETURN_IF_ERROR(ReadBool(body, "add_generation_prompt", &add_generation_prompt));
-  context["add_generation_prompt"] = add_generation_prompt;
-  if (FindField(body, "reasoning_effort") != nullptr) {
-    std::string effort;
-    LOCKSTEP_RETURN_IF_ERROR(ReadString(body, "reasoning_effort", &effort));
-    context["reasoning_effort"] = effort;
-  }
-  const Json* extra = FindField(body, "chat_template_kwargs");
-  if (extra == nullptr) return context;
-  if (!extra->is_object()) return WrongType("chat_template_kwargs", "an object", *extra);
-  for (const auto& [key, value] : extra->get_ref<const Json::object_t&>()) {
-    if (key == "messages" || key == "tools" || key == "add_generation_prompt") {
-      return InvalidArgument(
-          fmt::format("'chat_template_kwargs' must not set '{}': it has a field of its own", key),
-          "chat_template_kwargs");
-    }
-    context[key] = value;
-  }
-  return context;
-}
 
 Status ReadLogprobs(const Json& body, int32_t* top_logprobs) {
   bool logprobs = false;
@@ -97,7 +71,9 @@ Result<ChatRequest> ReadChatRequest(std::string_view body, const ServedModel& mo
   LOCKSTEP_ASSIGN_OR_RETURN(request.structured, ReadStructuredOutput(json));
   LOCKSTEP_RETURN_IF_ERROR(ReadLogprobs(json, &request.top_logprobs));
   LOCKSTEP_ASSIGN_OR_RETURN(request.tools, ReadToolUse(json));
-  LOCKSTEP_ASSIGN_OR_RETURN(request.template_context, ReadTemplateContext(json, request.tools));
+  LOCKSTEP_ASSIGN_OR_RETURN(Json messages, ReadMessages(json));
+  LOCKSTEP_ASSIGN_OR_RETURN(request.template_context,
+                            ReadTemplateContext(json, std::move(messages), request.tools));
   return request;
 }
 

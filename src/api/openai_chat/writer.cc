@@ -1,11 +1,10 @@
 #include "api/openai_chat/writer.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <string_view>
 #include <utility>
 
+#include "api/call_id.h"
 #include "api/logprobs.h"
 
 namespace lockstep {
@@ -66,13 +65,8 @@ std::string ChatWriter::Begin() {
   return out;
 }
 
-std::string ChatWriter::CallId(size_t index, size_t call) const {
-  const size_t number = index * 1000 + call;
-  // Mistral's templates take nine letters and digits and nothing else.
-  if (options_.parser.tools == ToolFormat::kMistral) {
-    return fmt::format("{:.4}{:05}", Unique(options_.head.id), number % 100000);
-  }
-  return fmt::format("call_{}{:06}", Unique(options_.head.id), number);
+std::string ChatWriter::IdOfCall(size_t index, size_t call) const {
+  return CallId(options_.parser.tools, Unique(options_.head.id), index * 1000 + call);
 }
 
 std::vector<Json> ChatWriter::Deltas(size_t index, const std::vector<AnswerDelta>& parts) {
@@ -89,7 +83,7 @@ std::vector<Json> ChatWriter::Deltas(size_t index, const std::vector<AnswerDelta
         delta["content"] = part.text;
         break;
       case AnswerDelta::Kind::kCall: {
-        Json call = CallJson(CallId(index, state.calls), part.text);
+        Json call = CallJson(IdOfCall(index, state.calls), part.text);
         call["index"] = state.calls++;
         delta["tool_calls"] = Json::array({std::move(call)});
         break;
@@ -118,7 +112,7 @@ void ChatWriter::Collect(size_t index, const std::vector<AnswerDelta>& parts) {
         state.content += part.text;
         break;
       case AnswerDelta::Kind::kCall:
-        state.tool_calls.push_back(CallJson(CallId(index, state.calls++), part.text));
+        state.tool_calls.push_back(CallJson(IdOfCall(index, state.calls++), part.text));
         break;
       case AnswerDelta::Kind::kArguments: {
         Json& arguments = state.tool_calls.back()["function"]["arguments"];

@@ -46,9 +46,7 @@ class ChatWriter : public AnswerWriter {
     Json logprobs = Json::array();
   };
   Json Logprobs(const ChoiceDelta& delta) const;
-  // The id of a call is its own within the answer, and of the shape that its model's template
-  // takes back.
-  std::string CallId(size_t index, size_t call) const;
+  std::string IdOfCall(size_t index, size_t call) const;
   std::vector<Json> Deltas(size_t index, const std::vector<AnswerDelta>& parts);
   void Collect(size_t index, const std::vector<AnswerDelta>& parts);
   void AppendChunk(size_t index, Json delta, Json logprobs, Json finish_reason,

@@ -3,6 +3,8 @@
 #include <utility>
 
 #include "api/fields.h"
+#include "api/openai_chat/request.h"
+#include "api/prompt.h"
 
 namespace lockstep {
 namespace {
@@ -17,16 +19,29 @@ Result<Json> ReadBody(const ApiCall& call, const ServedModel& model) {
   return body;
 }
 
+// The text that the body's conversation becomes: what chat completions would tokenise.
+Result<std::string> RenderBody(const ApiCall& call, const ServedModel& model) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const ChatRequest chat, ReadChatRequest(call.body, model));
+  LOCKSTEP_RETURN_IF_ERROR(CheckClient(call.client_gone));
+  return RenderText(chat.template_context, model);
+}
+
 Result<ApiReply> Tokenize(const ApiContext& context, const ApiCall& call) {
   LOCKSTEP_ASSIGN_OR_RETURN(const auto model, ReadyModel(context));
   LOCKSTEP_ASSIGN_OR_RETURN(const Json body, ReadBody(call, *model));
-  if (FindField(body, "prompt") == nullptr) {
-    return Missing("prompt");
-  }
   std::string prompt;
-  LOCKSTEP_RETURN_IF_ERROR(ReadString(body, "prompt", &prompt));
   EncodeOptions options;
-  LOCKSTEP_RETURN_IF_ERROR(ReadBool(body, "add_special_tokens", &options.add_special));
+  if (FindField(body, "messages") != nullptr) {
+    if (FindField(body, "prompt") != nullptr) {
+      return InvalidArgument("'prompt' and 'messages' cannot both be given", "prompt");
+    }
+    LOCKSTEP_ASSIGN_OR_RETURN(prompt, RenderBody(call, *model));
+    options.add_special = false;
+  } else {
+    if (FindField(body, "prompt") == nullptr) return Missing("prompt");
+    LOCKSTEP_RETURN_IF_ERROR(ReadString(body, "prompt", &prompt));
+    LOCKSTEP_RETURN_IF_ERROR(ReadBool(body, "add_special_tokens", &options.add_special));
+  }
   LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<TokenId> tokens,
                             model->tokenizer->Encode(prompt, options));
   Json reply;
@@ -50,6 +65,13 @@ Result<ApiReply> Detokenize(const ApiContext& context, const ApiCall& call) {
   return JsonReply(reply);
 }
 
+Result<ApiReply> ApplyTemplate(const ApiContext& context, const ApiCall& call) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const auto model, ReadyModel(context));
+  Json reply;
+  LOCKSTEP_ASSIGN_OR_RETURN(reply["prompt"], RenderBody(call, *model));
+  return JsonReply(reply);
+}
+
 ApiResult Unwrap(Result<ApiReply> reply) {
   if (!reply.ok()) return ErrorReply(reply.status());
   return std::move(reply).value();
@@ -59,6 +81,10 @@ ApiResult Unwrap(Result<ApiReply> reply) {
 
 ApiResult HandleTokenize(const ApiContext& context, const ApiCall& call) {
   return Unwrap(Tokenize(context, call));
+}
+
+ApiResult HandleApplyTemplate(const ApiContext& context, const ApiCall& call) {
+  return Unwrap(ApplyTemplate(context, call));
 }
 
 ApiResult HandleDetokenize(const ApiContext& context, const ApiCall& call) {

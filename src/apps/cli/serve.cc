@@ -36,6 +36,8 @@ struct ServeOptions {
   bool example = false;
   std::string trace;  // a file; empty: none
   std::string api_key_file;
+  int64_t response_ttl_seconds = 24 * 60 * 60;
+  int64_t response_store_mib = 64;
 };
 
 // The signals that end the server, taken by one thread that waits for them. Constructed before any
@@ -95,6 +97,12 @@ ServedModel Describe(const LoadedModel& loaded, const ServeOptions& options) {
   served.chat_template = loaded.chat_template;
   served.grammars = std::make_shared<GrammarCompiler>(loaded.tokenizer, info.vocab_size,
                                                       loaded.engine->options().eos_ids);
+  if (options.response_store_mib > 0 && options.response_ttl_seconds > 0) {
+    ResponseStoreOptions store;
+    store.max_bytes = static_cast<size_t>(options.response_store_mib) << 20;
+    store.ttl = std::chrono::seconds(options.response_ttl_seconds);
+    served.responses = std::make_shared<ResponseStore>(std::move(store));
+  }
   return served;
 }
 
@@ -180,7 +188,8 @@ void AddServeCommand(CLI::App* app, int* exit_code) {
                    "--step-tokens take")
       ->check(CLI::Range(0, 60000))
       ->capture_default_str();
-  command->add_flag("--no-prefix-cache", options->model.no_prefix_cache,
+  command->add_flag("--no-prefix-cache,--no-enable-prefix-caching,--no-cache-prompt",
+                    options->model.no_prefix_cache,
                     "Compute every prompt whole, whatever was computed before");
   command->add_option("--alias", options->aliases, "Another name that requests may call the model")
       ->check(CLI::Validator(
@@ -194,6 +203,17 @@ void AddServeCommand(CLI::App* app, int* exit_code) {
                    "take two seconds more to be sent")
       ->check(CLI::Range(0, 86400))
       ->capture_default_str();
+  command
+      ->add_option("--response-ttl-seconds", options->response_ttl_seconds,
+                   "How long answers of /v1/responses are kept for previous_response_id; 0: not")
+      ->check(CLI::Range(0, 1 << 30))
+      ->capture_default_str();
+  command
+      ->add_option("--response-store-mib", options->response_store_mib,
+                   "Memory for those answers in MiB; the one longest not used goes first; 0: none "
+                   "is kept")
+      ->check(CLI::Range(0, 1 << 20))
+      ->capture_default_str();
   command->add_flag("--example", options->example,
                     "Once it serves, print a request to paste into another terminal");
   CLI::Option* const keys =
@@ -201,7 +221,7 @@ void AddServeCommand(CLI::App* app, int* exit_code) {
           ->add_option(
               "--api-key", options->server.api_keys,
               "A key that who asks must have (Authorization: Bearer KEY, or x-api-key: KEY); "
-              "/health and /metrics stay open")
+              "/health, /metrics and /openapi.json stay open")
           ->type_name("KEY");
   command->add_option("--api-key-file", options->api_key_file, "A file of such keys, one a line")
       ->type_name("FILE");

@@ -32,7 +32,7 @@ void AddModelOptions(CLI::App* command, bool positional, ModelOptions* options) 
                    "Keep packed weights in this folder and map them at the next start")
       ->type_name("DIR");
   command
-      ->add_option("--step-tokens", options->step_tokens,
+      ->add_option("--step-tokens,--max-num-batched-tokens", options->step_tokens,
                    "Tokens of one step: running rows first, then pieces of waiting prompts")
       ->check(CLI::Range(1, 1 << 16))
       ->capture_default_str();
@@ -46,11 +46,13 @@ void AddModelOptions(CLI::App* command, bool positional, ModelOptions* options) 
 
 void AddCapacityOptions(CLI::App* command, ModelOptions* options) {
   command
-      ->add_option("-c,--context", options->context,
+      ->add_option("-c,--context,--ctx-size,--max-model-len", options->context,
                    "Tokens a sequence may have; 0: as many as the model was made for")
       ->check(CLI::Range(0, 1 << 24))
       ->capture_default_str();
-  command->add_option("--max-rows", options->max_rows, "Sequences that run at once")
+  command
+      ->add_option("--max-rows,--parallel,--max-num-seqs", options->max_rows,
+                   "Sequences that run at once")
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
 }

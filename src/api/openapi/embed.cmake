@@ -1,0 +1,12 @@
+# cmake -DOUTPUT=documents.cc -DDOCUMENTS=a.json,b.json -P embed.cmake: the documents as string literals.
+string(REPLACE "," ";" _documents "${DOCUMENTS}")
+set(_text "#include \"api/openapi/documents.h\"\n\nnamespace lockstep {\nnamespace {\n\n")
+string(APPEND _text "constexpr std::string_view kDocuments[] = {\n")
+foreach(_document ${_documents})
+  file(READ "${_document}" _json)
+  string(APPEND _text "R\"openapi(${_json})openapi\",\n")
+endforeach()
+string(APPEND _text "};\n\n}  // namespace\n\n")
+string(APPEND _text "std::span<const std::string_view> OpenApiDocuments() { return kDocuments; }\n\n")
+string(APPEND _text "}  // namespace lockstep\n")
+file(WRITE "${OUTPUT}" "${_text}")
