@@ -1,5 +1,6 @@
 #include "api/routes.h"
 
+#include "api/admin/endpoint.h"
 #include "api/anthropic_messages/endpoint.h"
 #include "api/health/endpoint.h"
 #include "api/metrics/endpoint.h"
@@ -21,6 +22,7 @@ constexpr Route kRoutes[] = {
     {"GET", "/v1/models/*", HandleModel},
     {"POST", "/tokenize", HandleTokenize, true},
     {"POST", "/detokenize", HandleDetokenize, true},
+    {"POST", "/admin/cache/flush", HandleCacheFlush, true},
     {.method = "GET", .path = "/health", .handler = HandleHealth, .open = true},
     {"GET", "/version", HandleVersion},
     {.method = "GET", .path = "/metrics", .handler = HandleMetrics, .open = true},

@@ -20,7 +20,7 @@ struct KvOptions {
   bool share_prefixes = true;
   // Set: what is kept is to be saved as well, and can be restored (KvManager); what names there
   // depend on besides tokens (ChainRoot).
-  std::string save_identity;
+  std::string save_identity = {};
 };
 
 using CachePolicies = std::vector<std::unique_ptr<CachePolicy>>;

@@ -34,7 +34,7 @@ struct DiskStoreOptions {
   // Writes the parts of a file; tests let it fail. Null: into an AtomicFile.
   std::function<Status(const std::string& path, const EntryHeader& header,
                        std::span<const std::byte> blocks, const EntrySum& sum)>
-      write_file;
+      write_file = nullptr;
 };
 
 // A folder, made when it is not there, that is this process's alone and can be written to.
