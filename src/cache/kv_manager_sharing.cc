@@ -77,7 +77,7 @@ int64_t KvManager::Restorable(CacheSlot id, std::span<const uint64_t> elsewhere)
   int64_t depth = slot.node->depth;
   for (const uint64_t there : elsewhere) {
     ++depth;
-    bool usable = true;
+    bool usable = there != 0;
     for (size_t g = 0; g < groups_.size(); ++g) {
       usable &= Reaches(g, depth, [&](int32_t) { return (there >> g & 1) != 0; });
     }

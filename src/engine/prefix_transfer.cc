@@ -29,14 +29,16 @@ bool PrefixTransfer::Begin(Sequence* sequence) {
   if (sequence->asked_store()) return false;
   sequence->set_asked_store(true);
   if (sequence->adoptable() == 0) return false;
+  const int32_t before = sequence->computed();
   try {
     if (TryBegin(sequence)) return true;
   } catch (const std::bad_alloc&) {
     // Then it is computed; what was taken for it is given back with the rest.
     GiveUp(sequence);
     sequence->set_asked_store(true);
+    return false;
   }
-  ++stats_.misses;
+  if (sequence->computed() == before) ++stats_.misses;
   return false;
 }
 
@@ -59,12 +61,23 @@ bool PrefixTransfer::TryBegin(Sequence* sequence) {
     bytes.push_back(BytesOf(part));
   }
   store_->Find(digests, /*used=*/true);
+  if (restore.parts.empty()) {
+    // A window of one position reads nothing before it.
+    Finish(sequence, end);
+    return false;
+  }
   store_->Read(ticket, std::move(keys), std::move(bytes));
   sequence->set_loading(true);
   return true;
 }
 
 bool PrefixTransfer::TakeIn(int32_t* adopted) {
+  const bool more = FillIn();
+  *adopted += std::exchange(adopted_, 0);
+  return more;
+}
+
+bool PrefixTransfer::FillIn() {
   int64_t copied = 0;
   while (!restores_.empty()) {
     if (copied >= kTurnBytes) return true;
@@ -85,16 +98,19 @@ bool PrefixTransfer::TakeIn(int32_t* adopted) {
       continue;
     }
     if (restore.filled < restore.parts.size()) continue;
-    const int64_t end = restore.end;
-    Forget(sequence);
-    kv_->FinishRestore(sequence->slot(),
-                       std::span(sequence->tokens()).first(static_cast<size_t>(end)));
-    stats_.tokens += static_cast<uint64_t>(end - sequence->computed());
-    ++stats_.hits;
-    *adopted += sequence->Adopt(static_cast<int32_t>(end));
-    sequence->set_loading(false);
+    Finish(sequence, restore.end);
   }
   return false;
+}
+
+void PrefixTransfer::Finish(Sequence* sequence, int64_t end) {
+  Forget(sequence);
+  kv_->FinishRestore(sequence->slot(),
+                     std::span(sequence->tokens()).first(static_cast<size_t>(end)));
+  stats_.tokens += static_cast<uint64_t>(end - sequence->computed());
+  ++stats_.hits;
+  adopted_ += sequence->Adopt(static_cast<int32_t>(end));
+  sequence->set_loading(false);
 }
 
 // Of a window a sequence may need only the end of a span.

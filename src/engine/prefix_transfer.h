@@ -57,6 +57,8 @@ class PrefixTransfer {
   };
 
   bool TryBegin(Sequence* sequence);
+  bool FillIn();
+  void Finish(Sequence* sequence, int64_t end);
   int64_t BytesOf(const KvManager::SpanPart& part) const;
   Status Fill(const KvManager::SpanPart& part, std::span<const std::byte> bytes);
   Status CopyOut(const KvManager::SpanPart& part);
@@ -68,6 +70,7 @@ class PrefixTransfer {
   std::unordered_map<Sequence*, Restore> restores_;
   std::unordered_map<uint64_t, Sequence*> by_ticket_;
   uint64_t last_ticket_ = 0;
+  int32_t adopted_ = 0;  // since the last TakeIn
   PrefixTransferStats stats_;
 };
 
