@@ -25,6 +25,8 @@ ALLOWED = {
     # them. The engine asks the bookkeeping and never names a kind.
     "cache": ["cache/kinds", "core", "base"],
     "cache/kinds": ["cache", "core", "base"],
+    # The bytes of prefixes on disk, behind cache/prefix_store.h.
+    "cache/disk": ["cache", "platform", "core", "base"],
     "model": ["quant", "weights", "kernels", "platform", "core", "base"],
     "sampling": ["kernels", "core", "base"],
     "text": ["core", "base"],

@@ -1,6 +1,7 @@
 #include "api/routes.h"
 
 #include "api/admin/drain.h"
+#include "api/admin/cache_flush.h"
 #include "api/anthropic_messages/endpoint.h"
 #include "api/health/endpoint.h"
 #include "api/metrics/endpoint.h"
@@ -31,6 +32,7 @@ constexpr Route kRoutes[] = {
     {"POST", "/apply_template", HandleApplyTemplate, true},
     {"POST", "/apply-template", HandleApplyTemplate, true},
     {"POST", "/v1/apply_template", HandleApplyTemplate, true},
+    {"POST", "/admin/cache/flush", HandleCacheFlush, true},
     {.method = "GET", .path = "/health", .handler = HandleHealth, .open = true},
     {"GET", "/version", HandleVersion},
     {.method = "GET", .path = "/openapi.json", .handler = HandleOpenApi, .open = true},

@@ -46,7 +46,8 @@ Result<std::unique_ptr<KvManager>> KvManager::Create(const std::vector<CacheGrou
 
 KvManager::KvManager(const std::vector<CacheGroupSpec>& groups, CachePolicies policies,
                      const PoolSizes& sizes, const KvOptions& options)
-    : share_(options.share_prefixes && SpanTokens(groups) > 0),
+    : save_identity_(options.save_identity),
+      share_(options.share_prefixes && SpanTokens(groups) > 0),
       has_states_(std::any_of(policies.begin(), policies.end(),
                               [](const auto& policy) { return !policy->by_position(); })),
       step_tokens_(options.step_tokens),
@@ -158,26 +159,33 @@ void KvManager::SlideTo(size_t g, Slot* slot, int64_t end) {
 void KvManager::Release(CacheSlot id, bool failed) {
   Slot& slot = slot_at(id);
   LOCKSTEP_CHECK(slot.admitted);
+  // The last states are not passed any more.
+  PrefixNode* const last = slot.passing;
+  StopPassing(&slot);
+  if (last != nullptr && !failed) QueueToSave(last);
   if (failed && slot.own != nullptr) {
     // Every node on the way, for those that stand between.
-    for (PrefixNode* node = slot.node; node != slot.own; node = node->parent) tree_.Hide(node);
-    tree_.Hide(slot.own);
+    for (PrefixNode* node = slot.node; node != slot.own; node = node->parent) Ban(node);
+    Ban(slot.own);
   }
-  for (size_t g = 0; g < groups_.size(); ++g) {
-    Group& group = groups_[g];
-    std::vector<BlockId>& blocks = slot.blocks[g];
-    // The last ones first: without a prefix's beginning its end is of no use.
-    for (auto block = blocks.rbegin(); block != blocks.rend(); ++block) {
-      if (*block != kNoBlock) group.pool.Drop(*block);
-    }
-    blocks.clear();
-    slot.table[g] = {};
-    group.reserved -= group.policy->WorstBlocks(slot.tokens);
-  }
+  DropAll(&slot);
+  for (Group& group : groups_) group.reserved -= group.policy->WorstBlocks(slot.tokens);
   if (share_) tree_.Unpin(std::exchange(slot.node, nullptr));
   slot.admitted = false;
   slot.tokens = 0;
   free_slots_.push_back(id);
+}
+
+void KvManager::DropAll(Slot* slot) {
+  for (size_t g = 0; g < groups_.size(); ++g) {
+    std::vector<BlockId>& blocks = slot->blocks[g];
+    // The last ones first: without a prefix's beginning its end is of no use.
+    for (auto block = blocks.rbegin(); block != blocks.rend(); ++block) {
+      if (*block != kNoBlock) groups_[g].pool.Drop(*block);
+    }
+    blocks.clear();
+    slot->table[g] = {};
+  }
 }
 
 int64_t KvManager::reserved_bytes() const {

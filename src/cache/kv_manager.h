@@ -20,10 +20,12 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/status.h"
+#include "cache/chain_digest.h"
 #include "cache/kv_sizing.h"
 #include "cache/policy.h"
 #include "cache/prefix_tree.h"
@@ -87,6 +89,47 @@ class KvManager {
   // shared with nobody from now on.
   void Release(CacheSlot slot, bool failed = false);
 
+  // Saving and restoring (kv_manager_saving.cc), for a manager that was made with an identity: what
+  // is kept has to be copied out before it goes, and what was kept elsewhere can come back.
+
+  // One group's part of a span.
+  struct SpanPart {
+    ChainDigest digest{};  // of all tokens up to the end of the span
+    ChainDigest parent{};  // and up to its beginning
+    int64_t depth = 0;     // spans up to its end
+    int32_t group = 0;
+    // [blocks of the group in a span] or a state; kNoBlock: a restored sequence does not need it.
+    std::vector<BlockId> blocks;
+  };
+
+  // The oldest span that has something new: its parts that are whole. Empty: there is none. It
+  // stays the oldest until Saved says that it was seen to. Throws std::bad_alloc.
+  std::vector<SpanPart> NextToSave();
+  void Saved();
+  uint64_t last_to_save() const { return tree_.last_queued(); }  // numbers of such spans
+  // All up to this number were seen to, or are gone.
+  uint64_t saved_up_to() const;
+  uint64_t never_saved() const { return tree_.lost(); }  // spans that had to go before
+  // What nobody may find any more since the last call, because who computed it failed.
+  std::vector<ChainDigest> TakeBanned();
+
+  // The names of the spans after those that are computed, up to `limit` tokens; none when nothing
+  // can be restored now. Throws std::bad_alloc.
+  std::vector<ChainDigest> SpansToCome(CacheSlot slot, std::span<const TokenId> tokens,
+                                       int64_t limit);
+  // The most tokens that the sequence could go on from, if it had of those spans what
+  // `elsewhere` says: bit g of entry i for group g. What is computed now when it is no more.
+  int64_t Restorable(CacheSlot slot, std::span<const uint64_t> elsewhere);
+  // Takes blocks for all that is needed to go on from `end`, and says what to fill them with, the
+  // first spans first; the digests are those of SpansToCome. Until FinishRestore the slot may only
+  // be released or give it up. REQUIRES: Restorable said so; nothing was called for the slot since.
+  std::vector<SpanPart> BeginRestore(CacheSlot slot, int64_t end,
+                                     std::span<const ChainDigest> digests);
+  // `tokens` are computed now. REQUIRES: as many as BeginRestore was told, and the blocks filled.
+  void FinishRestore(CacheSlot slot, std::span<const TokenId> tokens);
+  // Gives back every block: nothing of the sequence is computed any more.
+  void GiveUpRestore(CacheSlot slot);
+
   int64_t budget_bytes() const { return budget_bytes_; }  // of the pools: at most what was asked
   int64_t reserved_bytes() const;
   int64_t used_bytes() const;    // blocks that sequences hold, each counted once
@@ -131,6 +174,7 @@ class KvManager {
   Slot& slot_at(CacheSlot slot) { return slots_[static_cast<size_t>(slot)]; }
   const Slot& slot_at(CacheSlot slot) const { return slots_[static_cast<size_t>(slot)]; }
   PrefixNode* LongestUsable(const Slot& slot, std::span<const TokenId> tokens, int64_t limit);
+  void StartReach(const Slot& slot);
   bool Usable(const PrefixNode* node);
   void TakeOver(Slot* slot, PrefixNode* node);
   void TakeOverBlocks(size_t g, Slot* slot, PrefixNode* node);
@@ -138,14 +182,22 @@ class KvManager {
   void ShareBlocks(size_t g, Slot* slot, PrefixNode* node);
   void ShareStates(Slot* slot, PrefixNode* node);
   void SlideTo(size_t g, Slot* slot, int64_t end);
+  void DropAll(Slot* slot);
+  void StopPassing(Slot* slot);
+  void QueueToSave(PrefixNode* node);
+  const ChainDigest& DigestOf(PrefixNode* node);
+  void Ban(PrefixNode* node);
+  bool Reaches(size_t g, int64_t depth, const auto& has);
 
+  const std::string save_identity_;
   const bool share_;
   const bool has_states_;
   const int64_t step_tokens_;
   const int32_t max_tokens_;
   PrefixTree tree_;
   std::vector<Group> groups_;
-  std::vector<Reach> reach_;  // of LongestUsable, [group]
+  std::vector<Reach> reach_;  // of LongestUsable and Restorable, [group]
+  std::vector<ChainDigest> banned_;
   int64_t budget_bytes_ = 0;
   std::vector<Slot> slots_;
   std::vector<CacheSlot> free_slots_;

@@ -25,11 +25,7 @@ PrefixNode* KvManager::LongestUsable(const Slot& slot, std::span<const TokenId> 
                                      int64_t limit) {
   const int64_t span = tree_.span_tokens();
   limit = std::min(limit, static_cast<int64_t>(tokens.size()));
-  for (size_t g = 0; g < groups_.size(); ++g) {
-    const int64_t held =
-        slot.computed / groups_[g].spec.block_tokens - groups_[g].policy->FirstLive(slot.computed);
-    reach_[g] = {held, false};
-  }
+  StartReach(slot);
   PrefixNode* longest = slot.node;
   PrefixNode* node = slot.node;
   for (int64_t end = slot.computed + span; end <= limit; end += span) {
@@ -40,32 +36,60 @@ PrefixNode* KvManager::LongestUsable(const Slot& slot, std::span<const TokenId> 
   return longest;
 }
 
-// Whether a sequence could go on after the node's span. REQUIRES: asked of each node on the way.
+void KvManager::StartReach(const Slot& slot) {
+  for (size_t g = 0; g < groups_.size(); ++g) {
+    const int64_t held =
+        slot.computed / groups_[g].spec.block_tokens - groups_[g].policy->FirstLive(slot.computed);
+    reach_[g] = {held, false};
+  }
+}
+
+// Whether group g could go on after span `depth`, of which it has entry i if `has(i)`. REQUIRES:
+// StartReach, then asked of each span on the way.
+bool KvManager::Reaches(size_t g, int64_t depth, const auto& has) {
+  const Group& group = groups_[g];
+  if (!group.policy->by_position()) return has(0);
+  Reach& reach = reach_[g];
+  for (int32_t i = 0; i < group.span_blocks; ++i) {
+    const int64_t j = (depth - 1) * group.span_blocks + i;
+    reach.run = has(i) ? reach.run + 1 : 0;
+    reach.broken |= !has(i) && j < group.policy->KeptBlocks();
+  }
+  const int64_t end = depth * tree_.span_tokens();
+  const int64_t needed = end / group.spec.block_tokens - group.policy->FirstLive(end);
+  return !reach.broken && reach.run >= needed;
+}
+
+// Whether a sequence could go on after the node's span.
 bool KvManager::Usable(const PrefixNode* node) {
-  const int64_t end = node->depth * tree_.span_tokens();
   bool usable = true;
   for (size_t g = 0; g < groups_.size(); ++g) {
-    const Group& group = groups_[g];
-    const BlockId* const blocks = node->blocks.data() + group.first_entry;
-    if (!group.policy->by_position()) {
-      usable &= blocks[0] != kNoBlock;
-      continue;
-    }
-    Reach& reach = reach_[g];
-    for (int32_t i = 0; i < group.span_blocks; ++i) {
-      const int64_t j = (node->depth - 1) * group.span_blocks + i;
-      const bool here = blocks[i] != kNoBlock;
-      reach.run = here ? reach.run + 1 : 0;
-      reach.broken |= !here && j < group.policy->KeptBlocks();
-    }
-    const int64_t needed = end / group.spec.block_tokens - group.policy->FirstLive(end);
-    usable &= !reach.broken && reach.run >= needed;
+    const BlockId* const blocks = node->blocks.data() + groups_[g].first_entry;
+    usable &= Reaches(g, node->depth, [&](int32_t i) { return blocks[i] != kNoBlock; });
   }
   return usable;
 }
 
+int64_t KvManager::Restorable(CacheSlot id, std::span<const uint64_t> elsewhere) {
+  const Slot& slot = slot_at(id);
+  StartReach(slot);
+  int64_t longest = slot.computed;
+  int64_t depth = slot.node->depth;
+  for (const uint64_t there : elsewhere) {
+    ++depth;
+    bool usable = there != 0;
+    for (size_t g = 0; g < groups_.size(); ++g) {
+      usable &= Reaches(g, depth, [&](int32_t) { return (there >> g & 1) != 0; });
+    }
+    if (usable) longest = depth * tree_.span_tokens();
+  }
+  return longest;
+}
+
 void KvManager::TakeOver(Slot* slot, PrefixNode* node) {
   for (size_t g = 0; g < groups_.size(); ++g) TakeOverBlocks(g, slot, node);
+  // Of use: so it should be where things are saved, and stay there.
+  for (PrefixNode* n = node; n != slot->node; n = n->parent) QueueToSave(n);
   tree_.Pin(node);
   tree_.Unpin(slot->node);
   slot->node = node;
@@ -174,7 +198,12 @@ void KvManager::ShareStates(Slot* slot, PrefixNode* node) {
     const BlockId passed = slot->passing == nullptr ? kNoBlock : slot->passing->blocks[entry];
     if (passed != kNoBlock && group.pool.idle(passed)) group.pool.Forget(passed);
   }
-  slot->passing = put && slot->keep_state != slot->computed ? node : nullptr;
+  StopPassing(slot);
+  if (put && slot->keep_state != slot->computed) {
+    slot->passing = node;
+    ++node->passing;
+  }
+  QueueToSave(node);
 }
 
 void KvManager::ShareBlocks(size_t g, Slot* slot, PrefixNode* node) {
@@ -188,6 +217,7 @@ void KvManager::ShareBlocks(size_t g, Slot* slot, PrefixNode* node) {
     if (mine == kNoBlock || mine == known) continue;
     if (known == kNoBlock) {
       group.pool.Keep(mine, node, entry);
+      QueueToSave(node);
       if (slot->own == nullptr) slot->own = node;
     } else {
       // Somebody else computed the same: the same bytes, so one of them is enough.

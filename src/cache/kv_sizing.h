@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "base/status.h"
@@ -17,6 +18,9 @@ struct KvOptions {
   int32_t step_tokens = INT32_MAX;  // most tokens that a step computes of one sequence
   int32_t context = INT32_MAX;      // most tokens of a sequence
   bool share_prefixes = true;
+  // Set: what is kept is to be saved as well, and can be restored (KvManager); what names there
+  // depend on besides tokens (ChainRoot).
+  std::string save_identity = {};
 };
 
 using CachePolicies = std::vector<std::unique_ptr<CachePolicy>>;

@@ -91,7 +91,24 @@ void PrefixTree::Clear(PrefixNode* node, int32_t entry) {
 
 void PrefixTree::Hide(PrefixNode* node) {
   if (std::exchange(node->hidden, true)) return;
+  Unqueue(node);
   found_.erase(node);
+}
+
+void PrefixTree::Queue(PrefixNode* node) {
+  LOCKSTEP_CHECK(node->parent != nullptr && !node->hidden);
+  if (node->queued != 0) return;
+  node->queued = ++numbers_;
+  node->before = last_in_queue_;
+  node->after = nullptr;
+  (last_in_queue_ == nullptr ? first_queued_ : last_in_queue_->after) = node;
+  last_in_queue_ = node;
+}
+
+void PrefixTree::Unqueue(PrefixNode* node) {
+  if (std::exchange(node->queued, 0) == 0) return;
+  (node->before == nullptr ? first_queued_ : node->before->after) = node->after;
+  (node->after == nullptr ? last_in_queue_ : node->after->before) = node->before;
 }
 
 void PrefixTree::RemoveIfEmpty(PrefixNode* node) {
@@ -101,6 +118,8 @@ void PrefixTree::RemoveIfEmpty(PrefixNode* node) {
       roots_.erase(node->name);
     } else {
       if (!node->hidden) found_.erase(node);
+      lost_ += node->queued != 0;
+      Unqueue(node);
       --parent->children;
     }
     nodes_.erase(node->self);
@@ -124,6 +143,11 @@ Status PrefixTree::CheckIntegrity() const {
     if (node.pins == 0 && node.children == 0 && node.kept == 0) {
       return Internal("a node of the prefix tree is of no use");
     }
+  }
+  uint64_t number = 0;
+  for (const PrefixNode* node = first_queued_; node != nullptr; node = node->after) {
+    if (node->hidden || node->queued <= number) return Internal("the queue of nodes is muddled");
+    number = node->queued;
   }
   return OkStatus();
 }

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <list>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,6 +20,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "cache/chain_digest.h"
 #include "core/types.h"
 
 namespace lockstep {
@@ -35,6 +37,13 @@ struct PrefixNode {
   bool hidden = false;
   std::string name;  // of a root: its namespace
   std::list<PrefixNode>::iterator self;
+
+  // What is to be saved (Queue).
+  uint64_t queued = 0;  // its number in the queue; 0: it is not there
+  PrefixNode* before = nullptr;
+  PrefixNode* after = nullptr;
+  int32_t passing = 0;                // sequences that will let its states go
+  std::optional<ChainDigest> digest;  // once somebody asked (KvManager)
 };
 
 class PrefixTree {
@@ -61,6 +70,14 @@ class PrefixTree {
   // REQUIRES: the entry is kNoBlock (Put), or is not (Clear).
   void Put(PrefixNode* node, int32_t entry, BlockId block);
   void Clear(PrefixNode* node, int32_t entry);
+
+  // The queue of nodes that have something new. A node goes out of it when it is removed or hidden.
+  // Queue leaves one that is there where it is. REQUIRES: not a root, not hidden.
+  void Queue(PrefixNode* node);
+  void Unqueue(PrefixNode* node);  // nothing when it is not there
+  PrefixNode* queued() const { return first_queued_; }
+  uint64_t last_queued() const { return numbers_; }  // numbers ascend from 1
+  uint64_t lost() const { return lost_; }            // nodes that were removed from the queue
 
   // Nobody finds the node any more; what is below it only from there. REQUIRES: not a root.
   void Hide(PrefixNode* node);
@@ -96,6 +113,10 @@ class PrefixTree {
   std::list<PrefixNode> nodes_;
   std::unordered_set<PrefixNode*, Hash, Equal> found_;  // all but roots and hidden ones
   std::unordered_map<std::string, PrefixNode*> roots_;
+  PrefixNode* first_queued_ = nullptr;
+  PrefixNode* last_in_queue_ = nullptr;
+  uint64_t numbers_ = 0;
+  uint64_t lost_ = 0;
 };
 
 }  // namespace lockstep

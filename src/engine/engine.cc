@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
+#include <deque>
 #include <exception>
 #include <mutex>
 #include <new>
@@ -27,10 +28,12 @@ class Engine::Impl {
 
   explicit Impl(std::unique_ptr<EngineCore> core) : core_(std::move(core)) {
     thread_ = std::thread([this] { Run(); });
+    if (store() != nullptr) store()->SetWake([this] { Wake(); });
   }
 
   ~Impl() {
     LOCKSTEP_CHECK(!on_loop_thread());
+    if (store() != nullptr) store()->SetWake(nullptr);
     {
       const std::lock_guard lock(mutex_);
       closing_ = stop_ = true;
@@ -80,6 +83,33 @@ class Engine::Impl {
     drained_.wait(lock, [this] { return idle_; });
   }
 
+  Status FlushPrefixes(TimePoint deadline, const std::atomic<bool>* gone) {
+    // How often to look whether the one who asked has left.
+    constexpr std::chrono::milliseconds kLook{100};
+    if (store() == nullptr) {
+      return FailedPrecondition("prefixes are not kept on disk: the server has no --prefix-dir");
+    }
+    const std::unique_lock alone(flush_mutex_, std::try_to_lock);
+    if (!alone.owns_lock()) {
+      return Status(StatusCode::kQueueFull, "the prefix cache is being flushed already");
+    }
+    std::unique_lock lock(mutex_);
+    const uint64_t asked = ++flushes_asked_;
+    woken_ = true;
+    wake_.notify_one();
+    while (handed_over_ < asked) {
+      if (!core_->healthy()) return Unavailable("the engine is dead");
+      if (gone != nullptr && gone->load()) return Status(StatusCode::kCancelled, "nobody waits");
+      const TimePoint now = std::chrono::steady_clock::now();
+      if (now >= deadline) {
+        return Status(StatusCode::kDeadlineExceeded, "not all of the prefix cache is on disk yet");
+      }
+      handed_over_changed_.wait_until(lock, std::min(deadline, now + kLook));
+    }
+    lock.unlock();
+    return store()->Flush(deadline, gone);
+  }
+
   // Waiting as Submit counts it, so that who sees room in the queue finds it.
   EngineStats stats() {
     EngineStats stats = core_->stats();
@@ -127,6 +157,11 @@ class Engine::Impl {
     return waiting_ + std::max(0, static_cast<int32_t>(submits_.size()) - free_rows_);
   }
 
+  PrefixStore* store() const {
+    const EngineOptions& options = core_->options();
+    return options.prefix_cache ? options.prefix_store.get() : nullptr;
+  }
+
   bool on_loop_thread() const { return std::this_thread::get_id() == thread_.get_id(); }
 
   void Run() {
@@ -144,6 +179,19 @@ class Engine::Impl {
       free_rows_ = waiting_ == 0 ? core_->options().max_rows - core_->running() : 0;
       idle_ = core_->idle() && submits_.empty();
       if (idle_) drained_.notify_all();
+      SettleFlushesLocked();
+    }
+  }
+
+  // Those that asked when the core had given out a number wait until it has seen to all up to it.
+  void SettleFlushesLocked() {
+    while (flushes_taken_ < flushes_asked_) {
+      flushes_.emplace_back(++flushes_taken_, core_->last_prefix_number());
+    }
+    while (!flushes_.empty() && flushes_.front().second <= core_->prefixes_handed_over()) {
+      handed_over_ = flushes_.front().first;
+      flushes_.pop_front();
+      handed_over_changed_.notify_all();
     }
   }
 
@@ -197,6 +245,12 @@ class Engine::Impl {
   bool closing_ = false;
   bool stop_ = false;
   std::optional<TimePoint> drain_deadline_;
+  std::mutex flush_mutex_;                       // held by FlushPrefixes: one at a time
+  std::condition_variable handed_over_changed_;  // it waits
+  uint64_t flushes_asked_ = 0;
+  uint64_t flushes_taken_ = 0;
+  uint64_t handed_over_ = 0;                           // flushes
+  std::deque<std::pair<uint64_t, uint64_t>> flushes_;  // taken, and the core's number for each
 
   // The loop's alone.
   std::vector<std::unique_ptr<Sequence>> taken_submits_;
@@ -224,6 +278,10 @@ Result<RequestId> Engine::Submit(GenerationRequest request) {
 void Engine::Cancel(RequestId id) { impl_->Cancel(id); }
 void Engine::Wake() { impl_->Wake(); }
 void Engine::Drain(std::chrono::steady_clock::time_point deadline) { impl_->Drain(deadline); }
+Status Engine::FlushPrefixes(std::chrono::steady_clock::time_point deadline,
+                             const std::atomic<bool>* gone) {
+  return impl_->FlushPrefixes(deadline, gone);
+}
 bool Engine::healthy() const { return impl_->core().healthy(); }
 EngineStats Engine::stats() const { return impl_->stats(); }
 const ExecutorInfo& Engine::info() const { return impl_->core().info(); }

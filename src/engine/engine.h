@@ -5,6 +5,7 @@
 // The bytes of an answer depend on its request alone; see docs/determinism.md.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -13,6 +14,7 @@
 
 #include "base/status.h"
 #include "base/tracer.h"
+#include "cache/prefix_store.h"
 #include "engine/request.h"
 #include "engine/stats.h"
 #include "executor/executor.h"
@@ -28,6 +30,9 @@ struct EngineOptions {
   // How long prompts may make a step that rows decode in (step_pace.h); 0: as long as it takes.
   std::chrono::milliseconds step_budget{0};
   bool prefix_cache = true;  // requests that begin alike share what was computed once
+  // Where prefixes are kept beside the cache; null, or without prefix_cache: nowhere. Its identity
+  // must say all that the executor's cache_identity does.
+  std::shared_ptr<PrefixStore> prefix_store;
   std::vector<TokenId>
       eos_ids;  // the model's end-of-sequence ids (config, generation config, tokenizer)
 
@@ -67,6 +72,12 @@ class Engine {
   // Stops admitting, lets running and waiting requests finish until `deadline`, cancels the rest,
   // returns when none is left. From within Offer it starts this and returns at once.
   void Drain(std::chrono::steady_clock::time_point deadline);
+
+  // Returns when every prefix that was computed and is still in the cache is durable in the prefix
+  // store. Not from within Offer. Errors: kFailedPrecondition without a store, kQueueFull while
+  // another call is under way, kUnavailable when the loop is dead, those of PrefixStore::Flush.
+  Status FlushPrefixes(std::chrono::steady_clock::time_point deadline,
+                       const std::atomic<bool>* gone = nullptr);
 
   bool healthy() const;       // false once the loop is dead
   EngineStats stats() const;  // a consistent copy

@@ -66,9 +66,9 @@ bool EngineCore::RunOneStep() {
   ExpireDeadlines(begin);
   ResumeReadySinks();
   AdmitWaiting(begin);
+  bool more = TakeInPrefixes();
   scheduler_.Plan(&plan_, pace_.PromptTokens());
-  stats_.cached_tokens += static_cast<uint64_t>(plan_.adopted);
-  stats_.prompt_tokens += static_cast<uint64_t>(plan_.adopted);
+  CountAdopted(plan_.adopted);
   const TimePoint planned = now_();
   stats_.seconds_plan += Seconds(planned - begin);
 
@@ -86,14 +86,28 @@ bool EngineCore::RunOneStep() {
   Publish();
   Deliver();
   if (!dead.ok()) Die(std::move(dead));
+  if (transfer_ != nullptr) more |= transfer_->HandOver();
   Publish();
   const TimePoint end = now_();
   stats_.seconds_emit +=
       std::max(0.0, Seconds(end - planned) - (stats_.seconds_compute - computed_before));
   TraceStep(begin, planned, computed, end);
-  const bool more = !plan_.rows.empty() || !arrivals_.empty() || !cancels_.empty();
+  more |= !plan_.rows.empty() || !arrivals_.empty() || !cancels_.empty();
   work_left_since_ = more && !idle() ? end : TimePoint();
   return more;
+}
+
+bool EngineCore::TakeInPrefixes() {
+  if (transfer_ == nullptr) return false;
+  int32_t adopted = 0;
+  const bool more = transfer_->TakeIn(&adopted);
+  CountAdopted(adopted);
+  return more;
+}
+
+void EngineCore::CountAdopted(int32_t tokens) {
+  stats_.cached_tokens += static_cast<uint64_t>(tokens);
+  stats_.prompt_tokens += static_cast<uint64_t>(tokens);
 }
 
 void EngineCore::TakeArrivals() {
@@ -183,6 +197,7 @@ void EngineCore::AdmitWaiting(TimePoint now) {
 void EngineCore::Leave(Sequence* sequence, TimePoint now) {
   stats_.end_to_end.Add(Seconds(now - sequence->submitted()));
   TraceEnd(*sequence, now);
+  if (transfer_ != nullptr) transfer_->Forget(sequence);
   sequences_.erase(sequence->id());
   ended_.push_back(scheduler_.Remove(sequence));
 }

@@ -25,6 +25,7 @@
 #include "cache/kv_manager.h"
 #include "engine/engine.h"
 #include "engine/mask_filler.h"
+#include "engine/prefix_transfer.h"
 #include "engine/request.h"
 #include "engine/request_check.h"
 #include "engine/scheduler.h"
@@ -78,6 +79,9 @@ class EngineCore {
   int32_t waiting() const;                        // submitted and not yet admitted
   std::optional<TimePoint> NextDeadline() const;  // of a request that is left
   const KvManager& kv() const { return *kv_; }
+  // PrefixTransfer's numbers; 0 without a prefix store.
+  uint64_t last_prefix_number() const { return transfer_ ? transfer_->last_number() : 0; }
+  uint64_t prefixes_handed_over() const { return transfer_ ? transfer_->handed_over() : 0; }
 
   bool healthy() const { return healthy_.load(std::memory_order_acquire); }
   EngineStats stats() const;
@@ -112,6 +116,8 @@ class EngineCore {
   void EndSequence(Sequence* sequence, FinishReason reason, Status status);
   void EndAll(FinishReason reason, const Status& status);
   void Deliver();
+  bool TakeInPrefixes();
+  void CountAdopted(int32_t tokens);
   void Publish();
   // engine_core_trace.cc; nothing without a tracer.
   void TraceStep(TimePoint begin, TimePoint planned, TimePoint computed, TimePoint end);
@@ -126,6 +132,7 @@ class EngineCore {
   const RequestLimits limits_;
   const std::unique_ptr<KvManager> kv_;
   const Clock now_;
+  const std::unique_ptr<PrefixTransfer> transfer_;  // null: prefixes are kept in the cache alone
   Scheduler scheduler_;
   StepPace pace_;
 

@@ -39,18 +39,33 @@ Status CheckOptions(const EngineOptions& options, const ExecutorInfo& info) {
   return OkStatus();
 }
 
+Status CheckStore(const PrefixStore& store, const ExecutorInfo& info) {
+  // A bit each of what PrefixStore::Find answers.
+  constexpr size_t kMostGroups = 64;
+  if (info.cache_identity.empty() || info.cache_groups.size() > kMostGroups) {
+    return Unimplemented("this backend's caches cannot be kept elsewhere", "prefix_store");
+  }
+  if (store.identity().find(info.cache_identity) == std::string::npos) {
+    return InvalidArgument("the prefix store is for other caches", "prefix_store");
+  }
+  return OkStatus();
+}
+
 }  // namespace
 
 Result<std::unique_ptr<EngineCore>> EngineCore::Create(std::unique_ptr<Executor> executor,
                                                        std::shared_ptr<const Tokenizer> tokenizer,
                                                        EngineOptions options, Clock now) {
   LOCKSTEP_RETURN_IF_ERROR(CheckOptions(options, executor->info()));
+  const PrefixStore* const store = options.prefix_cache ? options.prefix_store.get() : nullptr;
+  if (store != nullptr) LOCKSTEP_RETURN_IF_ERROR(CheckStore(*store, executor->info()));
   LOCKSTEP_ASSIGN_OR_RETURN(auto kv,
                             KvManager::Create(executor->info().cache_groups, options.kv_bytes,
                                               {.rows = options.max_rows,
                                                .step_tokens = options.step_tokens,
                                                .context = executor->info().max_context,
-                                               .share_prefixes = options.prefix_cache}));
+                                               .share_prefixes = options.prefix_cache,
+                                               .save_identity = store ? store->identity() : ""}));
   LOCKSTEP_RETURN_IF_ERROR(executor->AllocateCache(kv->pool_blocks()));
   return std::unique_ptr<EngineCore>(new EngineCore(std::move(executor), std::move(tokenizer),
                                                     std::move(options), std::move(kv),
@@ -68,7 +83,13 @@ EngineCore::EngineCore(std::unique_ptr<Executor> executor,
               .cache_tokens = kv->max_tokens()},
       kv_(std::move(kv)),
       now_(std::move(now)),
-      scheduler_(kv_.get(), options_.max_rows, options_.step_tokens, options_.chunk_cut),
+      transfer_(
+          options_.prefix_cache && options_.prefix_store
+              ? std::make_unique<PrefixTransfer>(executor_.get(), kv_.get(), options_.prefix_store)
+              : nullptr),
+      scheduler_(kv_.get(), options_.max_rows, options_.step_tokens, options_.chunk_cut,
+                 transfer_ ? [this](Sequence* sequence) { return transfer_->Begin(sequence); }
+                           : std::function<bool(Sequence*)>()),
       pace_(std::chrono::duration<double>(options_.step_budget).count(), options_.step_tokens),
       masks_(options_.max_rows),
       stats_(EmptyEngineStats()) {
@@ -97,8 +118,14 @@ std::optional<EngineCore::TimePoint> EngineCore::NextDeadline() const {
 }
 
 EngineStats EngineCore::stats() const {
-  const std::lock_guard lock(published_mutex_);
-  return published_;
+  EngineStats stats;
+  {
+    const std::lock_guard lock(published_mutex_);
+    stats = published_;
+  }
+  // It goes on while the loop rests.
+  if (transfer_ != nullptr) stats.prefix_store = transfer_->store_stats();
+  return stats;
 }
 
 void EngineCore::Publish() {
@@ -114,6 +141,10 @@ void EngineCore::Publish() {
   stats_.kv_bytes_used = kv_->used_bytes();
   stats_.kv_bytes_cached = kv_->cached_bytes();
   stats_.prefix_evictions = kv_->evictions();
+  if (transfer_ != nullptr) {
+    stats_.prefix_transfer = transfer_->stats();
+    stats_.prefix_writes_dropped = kv_->never_saved();
+  }
   const std::lock_guard lock(published_mutex_);
   published_ = stats_;
 }

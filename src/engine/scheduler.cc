@@ -21,11 +21,16 @@ std::unique_ptr<Sequence> TakeFrom(List* list, const Sequence* sequence) {
 }  // namespace
 
 Scheduler::Scheduler(KvManager* kv, int32_t max_rows, int32_t step_tokens,
-                     std::function<int32_t(int32_t)> chunk_cut)
-    : kv_(kv), max_rows_(max_rows), step_tokens_(step_tokens), chunk_cut_(std::move(chunk_cut)) {
+                     std::function<int32_t(int32_t)> chunk_cut, std::function<bool(Sequence*)> load)
+    : kv_(kv),
+      max_rows_(max_rows),
+      step_tokens_(step_tokens),
+      chunk_cut_(std::move(chunk_cut)),
+      load_(std::move(load)) {
   LOCKSTEP_CHECK(max_rows >= 1 && step_tokens >= max_rows);
   running_.reserve(static_cast<size_t>(max_rows));
   joiners_.reserve(static_cast<size_t>(max_rows));
+  loaders_.reserve(static_cast<size_t>(max_rows));
   starters_.reserve(static_cast<size_t>(max_rows));
 }
 
@@ -55,9 +60,12 @@ void Scheduler::Plan(StepPlan* plan, int32_t prompt_tokens) {
   plan->decoding = 0;
   plan->adopted = 0;
   joiners_.clear();
+  loaders_.clear();
   for (const auto& sequence : running_) {
     if (sequence->paused()) continue;
-    if (sequence->state() == SequenceState::kDecoding) {
+    if (sequence->loading()) {
+      loaders_.push_back(sequence.get());
+    } else if (sequence->state() == SequenceState::kDecoding) {
       AddRow(sequence.get(), 1, plan);
     } else {
       Adopt(sequence.get(), plan);
@@ -65,6 +73,7 @@ void Scheduler::Plan(StepPlan* plan, int32_t prompt_tokens) {
     }
   }
   plan->decoding = plan->tokens;
+  if (load_) LeaveOutLoading();
   if (joiners_.empty()) return;
   LeaveOutWaiting();
   const int32_t left = step_tokens_ - plan->tokens;
@@ -74,6 +83,25 @@ void Scheduler::Plan(StepPlan* plan, int32_t prompt_tokens) {
 void Scheduler::Adopt(Sequence* sequence, StepPlan* plan) {
   const int64_t computed = kv_->Adopt(sequence->slot(), sequence->tokens(), sequence->adoptable());
   plan->adopted += sequence->Adopt(static_cast<int32_t>(computed));
+}
+
+bool Scheduler::WaitsForLoader(const Sequence& joiner) const {
+  for (const Sequence* loader : loaders_) {
+    if (kv_->LearnsFrom(joiner.slot(), joiner.tokens(), joiner.adoptable(), loader->slot(),
+                        loader->tokens())) {
+      return true;
+    }
+  }
+  return false;
+}
+
+void Scheduler::LeaveOutLoading() {
+  std::erase_if(joiners_, [&](Sequence* joiner) {
+    if (WaitsForLoader(*joiner)) return true;
+    if (!load_(joiner)) return false;
+    loaders_.push_back(joiner);
+    return true;
+  });
 }
 
 // Whether another one computes what this one needs next: one that is in the midst of it, else the

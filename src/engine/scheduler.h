@@ -14,7 +14,8 @@
 //
 // Before that, prompts take over what the cache has of them; and of those that would compute the
 // same tokens next, one does and the others wait for it. That is settled anew in every plan: nobody
-// waits for a row that has left, and the one that all others wait for never waits itself.
+// waits for a row that has left, and the one that all others wait for never waits itself. A prompt
+// that comes from elsewhere (prefix_transfer.h) is waited for like one that is computed.
 //
 // Not thread-safe: the engine's thread alone.
 #pragma once
@@ -47,9 +48,11 @@ struct StepPlan {
 
 class Scheduler {
  public:
-  // Borrows `kv`. REQUIRES: step_tokens >= max_rows >= 1.
+  // Borrows `kv`. `load`: asked of each prompt that would be computed, whether it comes from
+  // elsewhere instead (then it is loading, and takes no steps until it is not); null: none does.
+  // REQUIRES: step_tokens >= max_rows >= 1.
   Scheduler(KvManager* kv, int32_t max_rows, int32_t step_tokens,
-            std::function<int32_t(int32_t)> chunk_cut);
+            std::function<int32_t(int32_t)> chunk_cut, std::function<bool(Sequence*)> load = {});
 
   // Takes the sequence, or throws std::bad_alloc and leaves it.
   void Add(std::unique_ptr<Sequence>&& sequence);
@@ -78,6 +81,8 @@ class Scheduler {
  private:
   void Adopt(Sequence* sequence, StepPlan* plan);
   bool Waits(size_t joiner) const;
+  bool WaitsForLoader(const Sequence& joiner) const;
+  void LeaveOutLoading();
   void LeaveOutWaiting();
   void PlanChunks(int32_t budget, StepPlan* plan);
   void AddRow(Sequence* sequence, int32_t count, StepPlan* plan);
@@ -86,10 +91,12 @@ class Scheduler {
   const int32_t max_rows_;
   const int32_t step_tokens_;
   const std::function<int32_t(int32_t)> chunk_cut_;
+  const std::function<bool(Sequence*)> load_;
   std::deque<std::unique_ptr<Sequence>> waiting_;   // by arrival
   std::vector<std::unique_ptr<Sequence>> running_;  // by arrival
   std::vector<Sequence*> joiners_;                  // of the plan in the making, by arrival
-  std::vector<Sequence*> starters_;                 // those of them that do not wait
+  std::vector<Sequence*> loaders_;                  // prompts that come from elsewhere, likewise
+  std::vector<Sequence*> starters_;                 // joiners that do not wait
   bool lacks_memory_ = false;
 };
 

@@ -1,5 +1,6 @@
 #include "engine/sequence.h"
 
+#include <algorithm>
 #include <iterator>
 #include <utility>
 
@@ -38,10 +39,18 @@ void Sequence::Start(CacheSlot slot) {
 
 int32_t Sequence::Adopt(int32_t computed) {
   LOCKSTEP_CHECK(state_ == SequenceState::kComputingPrompt && computed >= computed_);
-  const int32_t more = computed - std::exchange(computed_, computed);
-  adopted_ += more;
+  adopted_ += computed - std::exchange(computed_, computed);
   output_.set_cached_tokens(adopted_);
+  const int32_t more = std::max(0, adopted_ - counted_);
+  counted_ += more;
   return more;
+}
+
+void Sequence::StartOver() {
+  LOCKSTEP_CHECK(state_ == SequenceState::kComputingPrompt);
+  computed_ = adopted_ = 0;
+  output_.set_cached_tokens(0);
+  asked_store_ = false;
 }
 
 std::span<const uint32_t> Sequence::mask() const {

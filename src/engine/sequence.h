@@ -65,10 +65,22 @@ class Sequence {
   int32_t stable() const {
     return request_.stable_tokens > 0 ? request_.stable_tokens : prompt_tokens_ - 1;
   }
-  // So many tokens are computed now, by others as well; how many more than before. REQUIRES:
+  // So many tokens are computed now, by others as well; how many more it has taken over than it
+  // ever had. REQUIRES:
   // computing prompt, computed <= adoptable() or as before.
   int32_t Adopt(int32_t computed);
   int32_t adopted() const { return adopted_; }
+  // Nothing of it is computed any more: what it had taken over is no good, or gone. REQUIRES:
+  // computing prompt.
+  void StartOver();
+
+  // Its prompt is being restored: it has no steps until that is done (prefix_transfer.h).
+  bool loading() const { return loading_; }
+  void set_loading(bool loading) { loading_ = loading; }
+  // Whether it was looked for where prefixes are kept beside the cache.
+  bool asked_store() const { return asked_store_; }
+  void set_asked_store(bool asked) { asked_store_ = asked; }
+
   CacheSlot slot() const { return slot_; }  // REQUIRES: started and live
 
   // Takes over what the executor made of `count` more tokens and leaves the client's share in
@@ -102,9 +114,12 @@ class Sequence {
   std::vector<PositionLogprobs> prompt_logprobs_;  // until the first event takes them
   int32_t computed_ = 0;
   int32_t adopted_ = 0;  // of them
+  int32_t counted_ = 0;  // the most that adopted_ was: what Adopt has told
   SequenceState state_ = SequenceState::kPending;
   CacheSlot slot_ = -1;
   bool paused_ = false;
+  bool loading_ = false;
+  bool asked_store_ = false;
   const TimePoint submitted_;
   TimePoint last_token_{};
 };

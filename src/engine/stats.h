@@ -3,7 +3,10 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <vector>
+
+#include "cache/prefix_store.h"
 
 namespace lockstep {
 
@@ -14,6 +17,14 @@ struct Histogram {
   double sum = 0;
   uint64_t count = 0;
   void Add(double value);
+};
+
+// What became of prefixes that are kept beside the cache (prefix_transfer.h).
+struct PrefixTransferStats {
+  uint64_t hits = 0;      // sequences that went on from such a prefix
+  uint64_t misses = 0;    // those that found nothing more there
+  uint64_t tokens = 0;    // restored
+  uint64_t failures = 0;  // restores that were given up, what was found being no good
 };
 
 struct EngineStats {
@@ -39,6 +50,9 @@ struct EngineStats {
   uint64_t prefix_queries = 0;    // prompt tokens that were looked for in the prefix cache
   uint64_t cached_tokens = 0;     // those that were found
   uint64_t prefix_evictions = 0;  // blocks that had to go for others
+  std::optional<PrefixStoreStats> prefix_store;  // none: prefixes are kept in the cache alone
+  PrefixTransferStats prefix_transfer;
+  uint64_t prefix_writes_dropped = 0;  // spans that had to go before they could be saved
   uint64_t steps = 0;
   // Where the loop's time went.
   double seconds_plan = 0;

@@ -4,13 +4,16 @@
 // Thread-safety: info() from any thread; everything else from the engine's thread alone.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/status.h"
 #include "core/cache_spec.h"
 #include "core/step.h"
+#include "core/types.h"
 
 namespace lockstep {
 
@@ -28,6 +31,9 @@ struct ExecutorInfo {
   bool integer_products = false;  // the products are of integers
   int64_t activation_bytes = 0;   // the arena of a step
   std::vector<CacheGroupSpec> cache_groups;
+  // What the bytes of exported blocks depend on besides the tokens: all that makes the fingerprint,
+  // the model's configuration and the layout. Empty: they cannot be told from others'.
+  std::string cache_identity;
 };
 
 class Executor {
@@ -44,6 +50,17 @@ class Executor {
   // be used and the rows may be computed again from the same positions; a failure of one row alone
   // stands in that row's status.
   virtual Status Step(const StepInput& input, StepOutput* output) = 0;
+
+  // Copies the bytes of blocks of one cache group out, and in. What they mean is the backend's
+  // alone; under one cache_identity they may come from another process. A backend without them has
+  // no cache_identity. REQUIRES: `bytes` has block_bytes of each block, one after the other; blocks
+  // that are copied in stand in no row's table.
+  virtual Status ExportBlocks(int32_t, std::span<const BlockId>, std::span<std::byte>) {
+    return Unimplemented("this backend does not export blocks");
+  }
+  virtual Status ImportBlocks(int32_t, std::span<const BlockId>, std::span<const std::byte>) {
+    return Unimplemented("this backend does not import blocks");
+  }
 };
 
 }  // namespace lockstep

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "apps/common/gguf_vocabulary_from_file.h"
+#include "cache/disk/disk_store.h"
 #include "executor/cpu/cpu_executor.h"
 #include "text/tokenizer.h"
 #include "weights/checkpoint.h"
@@ -38,6 +39,14 @@ Result<std::unique_ptr<Engine>> MakeEngine(const std::string& model_path, const 
   options.max_rows = serving.max_rows;
   options.step_tokens = serving.step_tokens;
   options.prefix_cache = !serving.alone;
+  if (!serving.prefix_dir.empty()) {
+    LOCKSTEP_ASSIGN_OR_RETURN(auto folder, PrefixFolder::Open(serving.prefix_dir));
+    DiskStoreOptions disk;
+    disk.bytes_limit = int64_t{1} << 30;
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        options.prefix_store,
+        MakeDiskStore(std::move(folder), executor->info().cache_identity, std::move(disk)));
+  }
   options.chunk_cut = std::move(cut);
   if (options.chunk_cut == nullptr && serving.cuts_and_order != 0) {
     options.chunk_cut = [random = std::mt19937_64(serving.cuts_and_order)](int32_t want) mutable {

@@ -27,6 +27,7 @@ struct Serving {
   kernels::KvScheme kv = {};
   int32_t step_tokens = 128;
   int32_t max_rows = 16;
+  std::string prefix_dir = {};  // folder that keeps prefixes; empty: none
   bool alone = false;           // one request at a time, in an engine of its own batch
   uint64_t cuts_and_order = 0;  // not 0: random chunk cuts and random arrival from this seed
 };

@@ -23,6 +23,8 @@ TEST(EngineSimulation, AnswersDependOnTheRequestAlone) {
   EXPECT_GT(counts.pauses, 1000);
   EXPECT_GT(counts.cached_tokens, 20000);
   EXPECT_GT(counts.evictions, 2000);
+  EXPECT_GT(counts.restored_tokens, 5000);
+  EXPECT_GT(counts.failed_restores, 50);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/testing/memory_store.h"
 #include "engine/testing/testing.h"
 
 namespace lockstep {
@@ -16,6 +17,7 @@ namespace {
 
 using testing::Difference;
 using testing::kVocabSize;
+using testing::MemoryStore;
 using testing::RecordingSink;
 using testing::TestCore;
 
@@ -52,6 +54,8 @@ class Simulation {
   void MakeConfiguration();
   Client MakeClient();
   void Arrive(TestCore* test, Client* client);
+  void FillStore();
+  void SpoilStore();
   void Turn(TestCore* test, int turn);
   std::string CheckInvariants(const TestCore& test) const;
   std::string CheckAnswer(const Client& client);
@@ -61,6 +65,7 @@ class Simulation {
   SimulationCounts* const counts_;
   FakeOptions fake_;
   EngineOptions options_;
+  std::shared_ptr<MemoryStore> store_;  // null: prefixes are kept in the cache alone
   std::vector<Opening> openings_;
   int same_turn_percent_ = 0;
   int fault_percent_ = 0;
@@ -72,6 +77,7 @@ void Simulation::MakeConfiguration() {
   fake_.vocab_size = kVocabSize;
   fake_.max_context = Pick(20, 120);
   fake_.cache_groups.resize(static_cast<size_t>(Pick(1, 3)));
+  if (Chance(40)) store_ = std::make_shared<MemoryStore>();
   int64_t smallest = 0;
   constexpr int32_t kSizes[] = {1, 2, 3, 4, 6, 12};
   for (CacheGroupSpec& group : fake_.cache_groups) {
@@ -81,12 +87,16 @@ void Simulation::MakeConfiguration() {
       group.window = Pick(1, 30);
       group.sinks = Chance(50) ? 0 : Pick(1, 6);
     }
+    if (store_ != nullptr) {
+      group.block_bytes = 8 * (group.kind == CacheKind::kRecurrent ? 1 : group.block_tokens);
+    }
     smallest += 2 * group.block_bytes;
   }
   options_ = TestCore::DefaultOptions();
   options_.max_rows = Pick(1, 8);
   options_.step_tokens = options_.max_rows + Pick(0, 30);
   options_.kv_bytes = smallest * Pick(8, 60);
+  options_.prefix_store = store_;
   for (int i = Pick(1, 3); i > 0; --i) {
     openings_.push_back({testing::TestPrompt(Pick(1, 60), random_()), Pick(0, 40)});
   }
@@ -154,7 +164,41 @@ void Simulation::Arrive(TestCore* test, Client* client) {
   };
 }
 
+// What an engine before this one has left there.
+void Simulation::FillStore() {
+  FakeOptions fake = fake_;
+  fake.max_step_tokens = 200;
+  EngineOptions options = TestCore::DefaultOptions();
+  options.kv_bytes = int64_t{1} << 20;
+  options.prefix_store = store_;
+  options.max_rows = options_.max_rows;
+  TestCore test(fake, options);
+  for (const Opening& opening : openings_) {
+    GenerationRequest request;
+    request.prompt = opening.tokens;
+    request.prompt.resize(std::min<size_t>(request.prompt.size(), fake.max_context - 1));
+    request.max_tokens = 1;
+    test.Submit(std::move(request));
+  }
+  while (!test.core->idle()) test.RunUntilIdle();
+}
+
+// Slow, full, and losing things.
+void Simulation::SpoilStore() {
+  store_->has_room = Chance(70);
+  store_->readable = Pick(0, 4);
+  if (store_->entries.empty() || !Chance(10)) return;
+  const auto at =
+      std::next(store_->entries.begin(), Pick(0, static_cast<int>(store_->entries.size()) - 1));
+  if (Chance(50)) {
+    store_->entries.erase(at);
+  } else {
+    at->second.clear();
+  }
+}
+
 void Simulation::Turn(TestCore* test, int turn) {
+  if (store_ != nullptr) SpoilStore();
   test->now += std::chrono::seconds(1);
   for (Client& client : clients_) {
     if (!client.sink && client.arrives <= turn) Arrive(test, &client);
@@ -246,6 +290,7 @@ std::string Simulation::Run() {
     }
     return OkStatus();
   };
+  if (store_ != nullptr) FillStore();
   TestCore test(fake, options_);
   while (static_cast<int>(clients_.size()) < wanted) {
     Client client = MakeClient();
@@ -272,6 +317,8 @@ std::string Simulation::Run() {
   }
   const EngineStats stats = test.core->stats();
   counts_->cached_tokens += static_cast<int64_t>(stats.cached_tokens);
+  counts_->restored_tokens += static_cast<int64_t>(stats.prefix_transfer.tokens);
+  counts_->failed_restores += static_cast<int64_t>(stats.prefix_transfer.failures);
   counts_->evictions += static_cast<int64_t>(stats.prefix_evictions);
   if (stats.finished_stop + stats.finished_length + stats.finished_cancelled +
           stats.finished_error !=

@@ -96,6 +96,36 @@ void AddHttp(const HttpCounters& http, Page* page) {
   }
 }
 
+void AddPrefixStore(const EngineStats& stats, Page* page) {
+  const auto number = [](auto value) { return static_cast<double>(value); };
+  const PrefixStoreStats& store = *stats.prefix_store;
+  page->Gauge("lockstep_prefix_disk_entries", "Files of prefixes.", number(store.entries));
+  page->Gauge("lockstep_prefix_disk_bytes", "What they take.", number(store.bytes));
+  page->Gauge("lockstep_prefix_disk_bytes_limit", "What they may take.", number(store.bytes_limit));
+  page->Counter("lockstep_prefix_disk_hits_total", "Sequences that went on from a prefix on disk.",
+                number(stats.prefix_transfer.hits));
+  page->Counter("lockstep_prefix_disk_misses_total",
+                "Sequences that found no more there than in memory.",
+                number(stats.prefix_transfer.misses));
+  page->Counter("lockstep_prefix_disk_tokens_total", "Prompt tokens that came from disk.",
+                number(stats.prefix_transfer.tokens));
+  page->Counter("lockstep_prefix_disk_restores_given_up_total",
+                "Restores that found a file gone or no good.",
+                number(stats.prefix_transfer.failures));
+  page->Counter("lockstep_prefix_disk_written_bytes_total", "Bytes written.",
+                number(store.written_bytes));
+  page->Counter("lockstep_prefix_disk_read_bytes_total", "Bytes read.", number(store.read_bytes));
+  page->Counter("lockstep_prefix_disk_writes_dropped_total",
+                "Spans that left the cache before they could be written.",
+                number(stats.prefix_writes_dropped));
+  page->Counter("lockstep_prefix_disk_writes_failed_total", "Files that could not be written.",
+                number(store.write_failures));
+  page->Counter("lockstep_prefix_disk_corrupt_total",
+                "Files that were not what they should be, and are gone.", number(store.corrupt));
+  page->Counter("lockstep_prefix_disk_evictions_total", "Files that had to go for others.",
+                number(store.evictions));
+}
+
 void AddEngine(const EngineStats& stats, Page* page) {
   const auto number = [](auto value) { return static_cast<double>(value); };
   page->Gauge("vllm:num_requests_running", "Sequences that run.", number(stats.running));
@@ -130,6 +160,7 @@ void AddEngine(const EngineStats& stats, Page* page) {
   page->Counter("lockstep_prefix_cache_evictions_total",
                 "Blocks of cached prefixes that had to go for others.",
                 number(stats.prefix_evictions));
+  if (stats.prefix_store) AddPrefixStore(stats, page);
   page->Counter("lockstep_requests_submitted_total", "Requests taken by the engine.",
                 number(stats.submitted));
   page->CounterFamily("vllm:request_success_total", "Requests that finished, by reason.");

@@ -3,6 +3,7 @@
 #include <unistd.h>
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <csignal>
@@ -15,6 +16,7 @@
 #include "apps/cli/commands.h"
 #include "apps/cli/report.h"
 #include "apps/cli/settings.h"
+#include "apps/common/number_between.h"
 #include "apps/serving/loaded_model.h"
 #include "apps/serving/version.h"
 #include "base/log.h"
@@ -48,7 +50,8 @@ class EndSignals {
     sigemptyset(&set_);
     for (int signal : {SIGINT, SIGTERM}) sigaddset(&set_, signal);
     pthread_sigmask(SIG_BLOCK, &set_, nullptr);
-    std::signal(SIGPIPE, SIG_IGN);
+    // A client that is gone, a file that grew to the limit for files: errors where they happen.
+    for (int signal : {SIGPIPE, SIGXFSZ}) std::signal(signal, SIG_IGN);
   }
   // Starts to listen. Until Serving() was called a signal ends the process at once, in order, since
   // there is nothing to finish. Then the first one is what Wait() waits for, and the second ends
@@ -128,6 +131,13 @@ curl -N {0}/v1/chat/completions -H 'Content-Type: application/json' -d '{{
   std::fflush(stdout);
 }
 
+// What the drain has left of its time, and a moment in any case.
+void FlushPrefixes(Engine& engine, std::chrono::steady_clock::time_point deadline) {
+  const auto moment = std::chrono::steady_clock::now() + kLastWords;
+  const Status status = engine.FlushPrefixes(std::max(deadline, moment));
+  if (!status.ok()) LogWarning("not all prefixes were kept: {}", status.message());
+}
+
 Status Serve(ServeOptions options) {
   LOCKSTEP_RETURN_IF_ERROR(CheckKeys(options.server.api_keys));
   if (!options.api_key_file.empty()) {
@@ -167,6 +177,7 @@ Status Serve(ServeOptions options) {
   std::thread drain([&] { loaded.engine->Drain(deadline); });
   server->Stop(deadline + kLastWords);
   drain.join();
+  if (!dead && !options.model.prefix_dir.empty()) FlushPrefixes(*loaded.engine, deadline);
   return dead ? Internal("the engine died") : OkStatus();
 }
 
@@ -191,6 +202,15 @@ void AddServeCommand(CLI::App* app, int* exit_code) {
   command->add_flag("--no-prefix-cache,--no-enable-prefix-caching,--no-cache-prompt",
                     options->model.no_prefix_cache,
                     "Compute every prompt whole, whatever was computed before");
+  command
+      ->add_option("--prefix-dir", options->model.prefix_dir,
+                   "Keep cached prefixes in this folder too, so that they survive a restart")
+      ->type_name("DIR");
+  command
+      ->add_option("--prefix-dir-gib", options->model.prefix_dir_gib,
+                   "What they may take there in GiB; those that were not used for longest go")
+      ->check(NumberBetween(1e-6, 1e6))
+      ->capture_default_str();
   command->add_option("--alias", options->aliases, "Another name that requests may call the model")
       ->check(CLI::Validator(
           [](std::string& name) { return name.empty() ? "a name has no characters" : ""; },

@@ -1,5 +1,7 @@
 #include "apps/serving/loaded_model.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
@@ -8,7 +10,9 @@
 
 #include "apps/common/gguf_vocabulary_from_file.h"
 #include "apps/serving/template_trial.h"
+#include "apps/serving/version.h"
 #include "base/log.h"
+#include "cache/disk/disk_store.h"
 #include "executor/cpu/cpu_executor.h"
 #include "executor/cpu/kv_store.h"
 #include "platform/memory.h"
@@ -99,6 +103,44 @@ Status SelectKernels() {
   return kernels::SelectTable(isa != nullptr ? isa : "");
 }
 
+// The folder of --prefix-dir; null without one.
+Result<std::unique_ptr<PrefixFolder>> OpenPrefixFolder(const ModelOptions& options) {
+  if (options.prefix_dir.empty()) return std::unique_ptr<PrefixFolder>();
+  if (options.no_prefix_cache) {
+    return InvalidArgument("--prefix-dir needs the prefix cache that --no-prefix-cache turns off",
+                           "prefix-dir");
+  }
+  auto folder = PrefixFolder::Open(options.prefix_dir);
+  if (folder.ok()) return folder;
+  return Status(folder.status().code(), "--prefix-dir: " + folder.status().message(), "prefix-dir");
+}
+
+// All that the bytes of a block depend on besides its tokens. The version stands for the kernels.
+std::string PrefixIdentity(const ExecutorInfo& info) {
+  std::string identity = std::string(kVersion) + " " + info.cache_identity;
+  for (const CacheGroupSpec& group : info.cache_groups) {
+    identity += fmt::format(" {}:{}:{}:{}:{}:{}", static_cast<int>(group.kind), group.scheme,
+                            group.block_tokens, group.block_bytes, group.window, group.sinks);
+  }
+  return identity;
+}
+
+Result<std::shared_ptr<PrefixStore>> OpenPrefixStore(std::unique_ptr<PrefixFolder> folder,
+                                                     const ModelOptions& options,
+                                                     const ExecutorInfo& info) {
+  if (folder == nullptr) return std::shared_ptr<PrefixStore>();
+  constexpr double kBytesPerGib = 1024.0 * 1024.0 * 1024.0;
+  DiskStoreOptions disk;
+  disk.bytes_limit = static_cast<int64_t>(options.prefix_dir_gib * kBytesPerGib);
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      std::shared_ptr<PrefixStore> store,
+      MakeDiskStore(std::move(folder), PrefixIdentity(info), std::move(disk)));
+  const PrefixStoreStats found = store->stats();
+  LogInfo("{}: {} entries of prefixes, {} of {} MiB", options.prefix_dir, found.entries,
+          found.bytes >> 20, found.bytes_limit >> 20);
+  return store;
+}
+
 std::string NameOf(const std::string& path) {
   std::filesystem::path p(path);
   if (!p.has_filename()) p = p.parent_path();  // a trailing slash
@@ -119,6 +161,7 @@ Result<std::unique_ptr<Executor>> LoadExecutor(const ModelOptions& options) {
 
 Result<LoadedModel> LoadForServing(const ModelOptions& options, EngineOptions engine) {
   LOCKSTEP_RETURN_IF_ERROR(SelectKernels());
+  LOCKSTEP_ASSIGN_OR_RETURN(auto prefix_folder, OpenPrefixFolder(options));
   LOCKSTEP_ASSIGN_OR_RETURN(const std::shared_ptr<const Checkpoint> checkpoint,
                             Checkpoint::Open(options.model));
   LoadedModel loaded;
@@ -137,6 +180,8 @@ Result<LoadedModel> LoadForServing(const ModelOptions& options, EngineOptions en
   engine.step_tokens = step_tokens;
   engine.step_budget = std::chrono::milliseconds(options.step_budget_ms);
   engine.prefix_cache = !options.no_prefix_cache;
+  LOCKSTEP_ASSIGN_OR_RETURN(engine.prefix_store,
+                            OpenPrefixStore(std::move(prefix_folder), options, executor->info()));
   LogInfo("{}: {}, {} MiB of weights, {} MiB of KV cache, context {}, {} threads, {}", loaded.id,
           executor->info().fingerprint, executor->info().weight_bytes >> 20, engine.kv_bytes >> 20,
           executor->info().max_context, ThreadsOf(options), kernels::Table().isa);

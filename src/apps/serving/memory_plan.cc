@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "cache/disk/disk_store.h"
 #include "cache/kv_sizing.h"
 #include "platform/memory.h"
 
@@ -32,7 +33,9 @@ Result<MemoryPlan> PlanMemory(const ModelOptions& options, const ExecutorInfo& i
   plan.weights = info.weight_bytes;
   plan.activations = info.activation_bytes;
   const int64_t available = AvailableMemory();
-  const int64_t still_to_use = plan.activations + (options.sizes_only ? plan.weights : 0);
+  // What is on its way to the disk, and from there.
+  const int64_t queues = options.prefix_dir.empty() ? 0 : 2 * kPrefixQueueBytes;
+  const int64_t still_to_use = plan.activations + (options.sizes_only ? plan.weights : 0) + queues;
   plan.free = available - still_to_use;
   if (plan.free <= 0) {
     return ResourceExhausted(

@@ -21,8 +21,10 @@ struct ModelOptions {
   int32_t step_tokens = 512;
   int32_t step_budget_ms = 50;
   bool no_prefix_cache = false;
-  double kv_gib = 0;        // 0: as much as the rows can use, at most half of the free memory
-  bool sizes_only = false;  // not a flag: CpuExecutorOptions::sizes_only
+  std::string prefix_dir;     // folder that keeps prefixes; empty: none
+  double prefix_dir_gib = 8;  // what they may take there
+  double kv_gib = 0;          // 0: as much as the rows can use, at most half of the free memory
+  bool sizes_only = false;    // not a flag: CpuExecutorOptions::sizes_only
 };
 
 // The model as --model (REQUIRED) or, when `positional`, as the first argument.

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <optional>
 
+#include "executor/cpu/block_parts.h"
 #include "executor/cpu/kv_store.h"
 #include "executor/cpu/state_store.h"
 #include "model/layers/activations.h"
+#include "model/load/packed_cache.h"
 #include "platform/float_environment.h"
 #include "sampling/logprobs.h"
 #include "sampling/sampler.h"
@@ -24,11 +26,16 @@ class CpuExecutor : public Executor {
         model_(std::move(model)),
         compute_(pool_.get(), options.kernels != nullptr ? *options.kernels : kernels::Table()) {}
 
-  Status Prepare();
+  // `config_hash`: ConfigHash of the checkpoint.
+  Status Prepare(uint64_t config_hash);
 
   const ExecutorInfo& info() const override { return info_; }
   Status AllocateCache(const std::vector<int32_t>& blocks) override;
   Status Step(const StepInput& input, StepOutput* output) override;
+  Status ExportBlocks(int32_t group, std::span<const BlockId> blocks,
+                      std::span<std::byte> bytes) override;
+  Status ImportBlocks(int32_t group, std::span<const BlockId> blocks,
+                      std::span<const std::byte> bytes) override;
 
  private:
   // What one batch.logit_tokens entry is for.
@@ -52,6 +59,7 @@ class CpuExecutor : public Executor {
   ExecutorInfo info_;
   std::optional<KvStore> kv_;
   std::optional<StateStore> states_;  // of recurrent layers, where there are any
+  std::vector<BlockParts> parts_;     // [cache group]
 
   Batch batch_;
   std::vector<LogitUse> uses_;
@@ -61,7 +69,7 @@ class CpuExecutor : public Executor {
   std::vector<Sampler> samplers_;  // one a worker
 };
 
-Status CpuExecutor::Prepare() {
+Status CpuExecutor::Prepare(uint64_t config_hash) {
   const ModelInfo& model = model_->info();
   LOCKSTEP_RETURN_IF_ERROR(CheckKvScheme(model, options_.kv));
   info_.architecture = model.architecture;
@@ -81,6 +89,7 @@ Status CpuExecutor::Prepare() {
   info_.fingerprint =
       fmt::format("{}-{:016x}-{}-kv{}", model.architecture, model.weights_hash,
                   model.integer_products ? "int8" : "f32", KvSchemeName(options_.kv));
+  info_.cache_identity = fmt::format("{}-config{:016x}", info_.fingerprint, config_hash);
   for (int32_t group = 0; group < static_cast<int32_t>(model.kv_groups.size()); ++group) {
     const int32_t window = model.kv_groups[group].window;
     const CacheKind all = model.kv_groups[group].latent ? CacheKind::kLatent : CacheKind::kPaged;
@@ -116,6 +125,27 @@ Status CpuExecutor::AllocateCache(const std::vector<int32_t>& blocks) {
     LOCKSTEP_ASSIGN_OR_RETURN(states_, StateStore::Allocate(model_->info(), blocks.back()));
     model_->UseStates(states_->layers());
   }
+  parts_.resize(blocks.size());
+  for (size_t layer = 0; layer < kv_->layers().size(); ++layer) {
+    const kernels::KvLayer& kv = kv_->layers()[layer];
+    parts_[model_->info().kv_layers[layer].group].Add(kv.data, kv.block_stride);
+  }
+  if (!states_) return OkStatus();
+  for (const StateLayer& state : states_->layers()) {
+    parts_.back().Add(reinterpret_cast<std::byte*>(state.data), state.stride * sizeof(float));
+  }
+  return OkStatus();
+}
+
+Status CpuExecutor::ExportBlocks(int32_t group, std::span<const BlockId> blocks,
+                                 std::span<std::byte> bytes) {
+  parts_[group].Export(blocks, bytes);
+  return OkStatus();
+}
+
+Status CpuExecutor::ImportBlocks(int32_t group, std::span<const BlockId> blocks,
+                                 std::span<const std::byte> bytes) {
+  parts_[group].Import(blocks, bytes);
   return OkStatus();
 }
 
@@ -205,13 +235,14 @@ void CpuExecutor::UseLogits(const StepRow& row, float* logits, int32_t worker, L
 
 Result<std::unique_ptr<Executor>> MakeCpuExecutor(std::shared_ptr<const Checkpoint> checkpoint,
                                                   const CpuExecutorOptions& options) {
+  const uint64_t config_hash = ConfigHash(*checkpoint);
   auto pool = std::make_unique<ThreadPool>(options.threads);
   LOCKSTEP_ASSIGN_OR_RETURN(
       std::unique_ptr<Model> model,
       LoadModel(std::move(checkpoint),
                 {options.compute, pool.get(), options.packed_cache, options.sizes_only}));
   auto executor = std::make_unique<CpuExecutor>(std::move(pool), std::move(model), options);
-  LOCKSTEP_RETURN_IF_ERROR(executor->Prepare());
+  LOCKSTEP_RETURN_IF_ERROR(executor->Prepare(config_hash));
   return std::unique_ptr<Executor>(std::move(executor));
 }
 

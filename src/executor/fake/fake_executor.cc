@@ -58,6 +58,7 @@ FakeExecutor::FakeExecutor(FakeOptions options) : options_(std::move(options)) {
   info_.max_step_tokens = options_.max_step_tokens;
   info_.max_step_rows = options_.max_step_rows;
   info_.cache_groups = options_.cache_groups;
+  info_.cache_identity = "fake";
 }
 
 Status FakeExecutor::AllocateCache(const std::vector<int32_t>& blocks) {
@@ -87,6 +88,38 @@ Status FakeExecutor::Step(const StepInput& input, StepOutput* output) {
     if (!out.status.ok()) continue;
     if (row.sampling != nullptr) out.token = Sample(row);
     FillLogprobs(row, &out);
+  }
+  return OkStatus();
+}
+
+std::span<std::byte> FakeExecutor::BlockBytes(int32_t group, BlockId block) {
+  const CacheGroupSpec& spec = info_.cache_groups[static_cast<size_t>(group)];
+  const auto in_block = static_cast<size_t>(HasStates(spec) ? 1 : spec.block_tokens);
+  auto& stored = storage_[static_cast<size_t>(group)];
+  const size_t begin = static_cast<size_t>(block) * in_block;
+  LOCKSTEP_CHECK(begin + in_block <= stored.size());
+  LOCKSTEP_CHECK(static_cast<int64_t>(in_block * sizeof(uint64_t)) <= spec.block_bytes);
+  return std::as_writable_bytes(std::span(stored).subspan(begin, in_block));
+}
+
+Status FakeExecutor::ExportBlocks(int32_t group, std::span<const BlockId> blocks,
+                                  std::span<std::byte> bytes) {
+  const auto size = static_cast<size_t>(info_.cache_groups[static_cast<size_t>(group)].block_bytes);
+  LOCKSTEP_CHECK(bytes.size() == blocks.size() * size);
+  std::fill(bytes.begin(), bytes.end(), std::byte{0});
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    std::ranges::copy(BlockBytes(group, blocks[i]), bytes.subspan(i * size).begin());
+  }
+  return OkStatus();
+}
+
+Status FakeExecutor::ImportBlocks(int32_t group, std::span<const BlockId> blocks,
+                                  std::span<const std::byte> bytes) {
+  const auto size = static_cast<size_t>(info_.cache_groups[static_cast<size_t>(group)].block_bytes);
+  LOCKSTEP_CHECK(bytes.size() == blocks.size() * size);
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    const auto block = BlockBytes(group, blocks[i]);
+    std::ranges::copy(bytes.subspan(i * size, block.size()), block.begin());
   }
   return OkStatus();
 }

@@ -42,10 +42,16 @@ class FakeExecutor : public Executor {
   const ExecutorInfo& info() const override { return info_; }
   Status AllocateCache(const std::vector<int32_t>& blocks) override;
   Status Step(const StepInput& input, StepOutput* output) override;
+  Status ExportBlocks(int32_t group, std::span<const BlockId> blocks,
+                      std::span<std::byte> bytes) override;
+  Status ImportBlocks(int32_t group, std::span<const BlockId> blocks,
+                      std::span<const std::byte> bytes) override;
 
  private:
   void CheckContract(const StepInput& input) const;
   void Write(const StepRow& row, bool rubbish);
+  // What is stored in a block; as much as its exported bytes have room for.
+  std::span<std::byte> BlockBytes(int32_t group, BlockId block);
   // What is stored for position p; kRecurrent: the state before the row's span.
   uint64_t& Stored(size_t group, const StepRow& row, int32_t p);
   uint64_t Stored(size_t group, const StepRow& row, int32_t p) const;

@@ -41,6 +41,11 @@ class Hasher {
   XXH3_state_t* state_;
 };
 
+void AddConfig(const HfConfig& config, Hasher* hasher) {
+  using Json = nlohmann::json;
+  hasher->Add(config.json().dump(-1, ' ', false, Json::error_handler_t::replace));
+}
+
 void AddFile(const MappedFile& file, Hasher* hasher) {
   std::error_code ignored;  // a file without a time is told by its bytes
   const auto time = std::filesystem::last_write_time(file.path(), ignored);
@@ -62,12 +67,24 @@ void AddFile(const MappedFile& file, Hasher* hasher) {
 CheckpointIdentity IdentityOf(const Checkpoint& checkpoint, std::string_view variant) {
   Hasher hasher;
   hasher.Add(variant);
-  if (checkpoint.config() != nullptr) {
-    using Json = nlohmann::json;
-    hasher.Add(checkpoint.config()->json().dump(-1, ' ', false, Json::error_handler_t::replace));
-  }
+  if (checkpoint.config() != nullptr) AddConfig(*checkpoint.config(), &hasher);
   for (const MappedFile* file : checkpoint.files()) AddFile(*file, &hasher);
   return hasher.Value();
+}
+
+uint64_t ConfigHash(const Checkpoint& checkpoint) {
+  Hasher hasher;
+  if (checkpoint.config() != nullptr) AddConfig(*checkpoint.config(), &hasher);
+  if (checkpoint.gguf() != nullptr) {
+    for (const GgufEntry& entry : checkpoint.gguf()->metadata().entries()) {
+      if (entry.key.starts_with("tokenizer.")) continue;
+      hasher.Add(entry.key);
+      hasher.Add(static_cast<uint64_t>(entry.type));
+      hasher.Add(entry.raw.size());
+      hasher.Add(entry.raw);
+    }
+  }
+  return hasher.Value()[0];
 }
 
 }  // namespace lockstep

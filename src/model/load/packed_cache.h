@@ -36,6 +36,10 @@ namespace lockstep {
 using CheckpointIdentity = std::array<uint64_t, 2>;
 CheckpointIdentity IdentityOf(const Checkpoint& checkpoint, std::string_view variant);
 
+// Over what the checkpoint says of its model besides the tensors: config.json, or the metadata but
+// for the tokenizer's.
+uint64_t ConfigHash(const Checkpoint& checkpoint);
+
 // Where DIR keeps the file for `identity`.
 std::string PackedCachePath(const std::string& folder, const CheckpointIdentity& identity);
 
