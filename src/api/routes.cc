@@ -1,7 +1,7 @@
 #include "api/routes.h"
 
-#include "api/admin/drain.h"
 #include "api/admin/cache_flush.h"
+#include "api/admin/drain.h"
 #include "api/anthropic_messages/endpoint.h"
 #include "api/health/endpoint.h"
 #include "api/metrics/endpoint.h"
