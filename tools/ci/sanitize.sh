@@ -7,7 +7,7 @@ cd "$(dirname "$0")/../.."
 preset=${1:?usage: tools/ci/sanitize.sh asan|tsan}
 case "$preset" in
   asan) labels=(unit fuzz faults) ;;
-  tsan) labels=(platform engine faults server) ;;
+  tsan) labels=(platform cache engine faults server) ;;
   *) echo "sanitize: no such preset: $preset" >&2 && exit 1 ;;
 esac
 
