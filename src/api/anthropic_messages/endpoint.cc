@@ -6,6 +6,7 @@
 #include "api/anthropic_messages/request.h"
 #include "api/anthropic_messages/writer.h"
 #include "api/error_map.h"
+#include "api/or_error.h"
 #include "api/prompt.h"
 
 namespace lockstep {
@@ -81,15 +82,11 @@ Json ErrorJson(const Status& status) {
 }  // namespace
 
 ApiResult HandleMessages(const ApiContext& context, const ApiCall& call) {
-  Result<GenerationJob> job = MakeJob(context, call);
-  if (!job.ok()) return AnthropicErrorReply(job.status());
-  return std::move(job).value();
+  return OrError(MakeJob(context, call), AnthropicErrorReply);
 }
 
 ApiResult HandleCountTokens(const ApiContext& context, const ApiCall& call) {
-  Result<ApiReply> reply = Count(context, call);
-  if (!reply.ok()) return AnthropicErrorReply(reply.status());
-  return std::move(reply).value();
+  return OrError(Count(context, call), AnthropicErrorReply);
 }
 
 ApiReply AnthropicErrorReply(const Status& status) {

@@ -5,6 +5,7 @@
 #include "api/answer_plan.h"
 #include "api/openai_chat/request.h"
 #include "api/openai_chat/writer.h"
+#include "api/or_error.h"
 #include "api/prompt.h"
 
 namespace lockstep {
@@ -45,9 +46,7 @@ Result<GenerationJob> MakeJob(const ApiContext& context, const ApiCall& call) {
 }  // namespace
 
 ApiResult HandleChatCompletions(const ApiContext& context, const ApiCall& call) {
-  Result<GenerationJob> job = MakeJob(context, call);
-  if (!job.ok()) return ErrorReply(job.status());
-  return std::move(job).value();
+  return OrError(MakeJob(context, call));
 }
 
 }  // namespace lockstep

@@ -5,6 +5,7 @@
 
 #include "api/openai_completions/request.h"
 #include "api/openai_completions/writer.h"
+#include "api/or_error.h"
 #include "text/detokenizer.h"
 
 namespace lockstep {
@@ -73,9 +74,7 @@ Result<GenerationJob> MakeJob(const ApiContext& context, const ApiCall& call) {
 }  // namespace
 
 ApiResult HandleCompletions(const ApiContext& context, const ApiCall& call) {
-  Result<GenerationJob> job = MakeJob(context, call);
-  if (!job.ok()) return ErrorReply(job.status());
-  return std::move(job).value();
+  return OrError(MakeJob(context, call));
 }
 
 }  // namespace lockstep

@@ -13,6 +13,7 @@
 #include "api/excerpt.h"
 #include "api/openai_responses/request.h"
 #include "api/openai_responses/writer.h"
+#include "api/or_error.h"
 #include "api/prompt.h"
 #include "api/query.h"
 
@@ -139,11 +140,6 @@ Result<ApiReply> Items(const ApiContext& context, const ApiCall& call) {
   return JsonReply(list);
 }
 
-ApiResult Unwrap(Result<ApiReply> reply) {
-  if (!reply.ok()) return ErrorReply(reply.status());
-  return std::move(reply).value();
-}
-
 }  // namespace
 
 ApiResult HandleResponses(const ApiContext& context, const ApiCall& call) {
@@ -153,15 +149,15 @@ ApiResult HandleResponses(const ApiContext& context, const ApiCall& call) {
 }
 
 ApiResult HandleResponse(const ApiContext& context, const ApiCall& call) {
-  return Unwrap(Get(context, call));
+  return OrError(Get(context, call));
 }
 
 ApiResult HandleResponseDelete(const ApiContext& context, const ApiCall& call) {
-  return Unwrap(Delete(context, call));
+  return OrError(Delete(context, call));
 }
 
 ApiResult HandleResponseItems(const ApiContext& context, const ApiCall& call) {
-  return Unwrap(Items(context, call));
+  return OrError(Items(context, call));
 }
 
 std::string ResponsesErrorEvent(const Status& status) {

@@ -4,6 +4,7 @@
 
 #include "api/fields.h"
 #include "api/openai_chat/request.h"
+#include "api/or_error.h"
 #include "api/prompt.h"
 
 namespace lockstep {
@@ -72,23 +73,18 @@ Result<ApiReply> ApplyTemplate(const ApiContext& context, const ApiCall& call) {
   return JsonReply(reply);
 }
 
-ApiResult Unwrap(Result<ApiReply> reply) {
-  if (!reply.ok()) return ErrorReply(reply.status());
-  return std::move(reply).value();
-}
-
 }  // namespace
 
 ApiResult HandleTokenize(const ApiContext& context, const ApiCall& call) {
-  return Unwrap(Tokenize(context, call));
+  return OrError(Tokenize(context, call));
 }
 
 ApiResult HandleApplyTemplate(const ApiContext& context, const ApiCall& call) {
-  return Unwrap(ApplyTemplate(context, call));
+  return OrError(ApplyTemplate(context, call));
 }
 
 ApiResult HandleDetokenize(const ApiContext& context, const ApiCall& call) {
-  return Unwrap(Detokenize(context, call));
+  return OrError(Detokenize(context, call));
 }
 
 }  // namespace lockstep
