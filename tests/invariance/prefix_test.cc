@@ -2,27 +2,17 @@
 // for every length that can be taken over.
 #include <gtest/gtest.h>
 
-#include <random>
 #include <string>
 #include <vector>
 
 #include "executor/cpu/kv_store.h"
+#include "random_tokens.h"
 #include "workload.h"
 
 namespace lockstep {
 namespace {
 
-constexpr int32_t kVocabSize = 256;
 constexpr int32_t kBlock = kernels::kBlockTokens;
-
-std::vector<TokenId> RandomTokens(int32_t count, uint64_t seed) {
-  std::mt19937_64 random(seed);
-  std::vector<TokenId> tokens;
-  for (int32_t i = 0; i < count; ++i) {
-    tokens.push_back(static_cast<TokenId>(random() % kVocabSize));
-  }
-  return tokens;
-}
 
 // Penalties look at the whole prompt, wherever its cache came from.
 GenerationRequest RequestOf(std::vector<TokenId> prompt, const std::string& salt) {
